@@ -43,11 +43,13 @@ fn routes(
         .merge(with_state(delivery::api::previews(), delivery))
         .merge(with_state(tests, delivery));
     let transactional = with_state(delivery::api::transactional(), delivery);
-    let apps =
-        sdk::api::routes(origins, |routes| rate::limited_to_apps(routes, &limits.sdk, proxies));
+    let apps = sdk::api::routes(origins, |routes| {
+        rate::limited_to_apps(routes, &limits.sdk, proxies, sdk::api::is_of_server)
+    });
     OpenApiRouter::new()
         .merge(with_state(events::api::routes(), services))
         .merge(with_state(users::api::routes(), services))
+        .merge(with_state(identity::api::routes(), services))
         .merge(managed(&limits.management, app))
         .merge(rate::limited(campaigns, &limits.campaigns))
         .merge(rate::limited(transactional, &limits.transactional))

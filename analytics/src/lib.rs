@@ -16,6 +16,7 @@
 pub mod client;
 pub mod error;
 pub mod events;
+pub mod identities;
 pub mod messages;
 mod migrate;
 mod reads;

@@ -16,8 +16,12 @@ use metrics_catalogue::handle::{Counter, Histogram};
 use uuid::Uuid;
 
 use crate::{
-    admit::{Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape},
+    admit::{
+        Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape,
+        calls::{Adjustments, AdmittedCalls, CallRules},
+    },
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
+    rejected::{EventSource, RejectedEvents},
     spool::{AppendError, Entry, Spool},
     window::{EventKey, Window},
 };
@@ -64,6 +68,26 @@ pub enum Answer {
     },
 }
 
+/// Where calls of an event SDK come from, and how they are read.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOrigin<'a> {
+    /// Whose key they came with.
+    pub sender: Sender<'a>,
+    /// The key, and its workspace.
+    pub source: EventSource<'a>,
+    /// How they are read.
+    pub rules: CallRules,
+}
+
+/// Result of a request of an event SDK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallsAnswer {
+    /// Calls accepted, repeats of recorded ones included.
+    pub accepted: usize,
+    /// Calls that were rejected; they are reported.
+    pub rejected: usize,
+}
+
 /// Why nothing of a request was recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum TrackError {
@@ -90,6 +114,7 @@ struct Inner {
     window: Window,
     window_entries: usize,
     sequence: Sequence,
+    rejected: RejectedEvents,
     counters: Counters,
     validate_seconds: Histogram,
 }
@@ -98,6 +123,10 @@ struct Counters {
     accepted: Counter,
     rejected: Counter,
     message_events: Counter,
+    profile_calls: Counter,
+    renamed: Counter,
+    cut: Counter,
+    dropped: Counter,
     refused_queue: Counter,
     refused_disk: Counter,
     refused_storage: Counter,
@@ -112,14 +141,25 @@ impl std::fmt::Debug for Intake {
 impl Counters {
     fn register() -> Self {
         let refused = |reason| metrics_catalogue::INGEST_REQUESTS_REFUSED.with([reason]);
+        let adjusted = |how| metrics_catalogue::INGEST_CALLS_ADJUSTED.with([how]);
         Self {
             accepted: metrics_catalogue::INGEST_EVENTS_ACCEPTED.handle(),
             rejected: metrics_catalogue::INGEST_EVENTS_REJECTED.with(["invalid"]),
             message_events: metrics_catalogue::INGEST_MESSAGE_EVENTS.handle(),
+            profile_calls: metrics_catalogue::INGEST_PROFILE_CALLS.handle(),
+            renamed: adjusted("renamed"),
+            cut: adjusted("cut"),
+            dropped: adjusted("dropped"),
             refused_queue: refused("queue_full"),
             refused_disk: refused("spool_full"),
             refused_storage: refused("storage"),
         }
+    }
+
+    fn adjust(&self, Adjustments { renamed, cut, dropped }: Adjustments) {
+        self.renamed.increment(renamed);
+        self.cut.increment(cut);
+        self.dropped.increment(dropped);
     }
 
     fn refuse(&self, error: &AppendError) {
@@ -141,6 +181,7 @@ impl Intake {
             window: Window::with_capacity(options.window_entries),
             window_entries: options.window_entries,
             sequence: Sequence::after(options.last_arrival_number),
+            rejected: RejectedEvents::default(),
             counters: Counters::register(),
             validate_seconds: metrics_catalogue::INGEST_STAGE_DURATION_SECONDS.with(["validate"]),
         }))
@@ -156,6 +197,11 @@ impl Intake {
         &self.0.sequence
     }
 
+    /// Takes the events that are refused; those of this handle's requests are in it already.
+    pub fn rejected(&self) -> &RejectedEvents {
+        &self.0.rejected
+    }
+
     /// Remembers a server-stamped event that was recorded before this process started.
     pub fn remember(&self, key: EventKey<'_>, timestamp_ms: i64) {
         self.0.window.seed(key, timestamp_ms);
@@ -168,11 +214,11 @@ impl Intake {
     /// spool cannot take it. Nothing of the request is recorded then.
     pub async fn track(
         &self,
-        workspace_id: Uuid,
+        source: EventSource<'_>,
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
-        self.track_from(Sender::Server, workspace_id, body, received_at_ms).await
+        self.track_from(Sender::Server, source, body, received_at_ms).await
     }
 
     /// Like [`Self::track`], for a request that came with the key of this sender.
@@ -182,7 +228,7 @@ impl Intake {
     pub async fn track_from(
         &self,
         sender: Sender<'_>,
-        workspace_id: Uuid,
+        source: EventSource<'_>,
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
@@ -190,25 +236,26 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
+            let workspace_id = source.workspace_id;
             let context = Context { workspace_id, received_at_ms, window, sequence, sender };
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
-        let admitted = admitted?;
-        drop(body);
-        let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted;
+        let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted?;
+        // Reported once the spool has the accepted events: before that the sender may have to send all of them again.
+        let body = if rejected.is_empty() {
+            drop(body);
+            Vec::new()
+        } else {
+            body
+        };
         inner.counters.rejected.increment(rejected.len() as u64);
         if let Some(batch) = batch {
-            let entry = Entry {
-                payload: batch.as_bytes().clone(),
-                events: batch.header().count,
-                at_ms: received_at_ms.unsigned_abs(),
-            };
-            inner.spool.append(entry).await.map_err(|error| {
-                inner.counters.refuse(&error);
-                saturated_or_broken(error)
-            })?;
+            self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
+        }
+        if !rejected.is_empty() {
+            inner.rejected.report_elements(source, received_at_ms, &body, &rejected);
         }
         inner.counters.accepted.increment(accepted as u64);
         match (shape, event_id) {
@@ -218,6 +265,80 @@ impl Intake {
             }
             (Shape::Many, _) => Ok(Answer::Many { processed, accepted, rejected }),
         }
+    }
+
+    /// Records the calls of a request of an event SDK; returns once all that is valid is durable.
+    ///
+    /// # Errors
+    /// When the body has no call, or when the spool cannot take it. Some may be recorded in the second case: a
+    /// repeat is recorded once.
+    pub async fn track_calls(
+        &self,
+        origin: CallOrigin<'_>,
+        body: Vec<u8>,
+        received_at_ms: i64,
+    ) -> Result<CallsAnswer, TrackError> {
+        let CallOrigin { sender, source, rules } = origin;
+        let inner = &*self.0;
+        let start = Instant::now();
+        let admitted = ADMITTER.with_borrow_mut(|admitter| {
+            let (window, sequence) = (&inner.window, &inner.sequence);
+            let workspace_id = source.workspace_id;
+            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            admitter.admit_calls(&body, rules, &context)
+        });
+        inner.validate_seconds.record(start.elapsed());
+        let AdmittedCalls {
+            accepted,
+            rejected,
+            rejected_count,
+            adjusted,
+            events,
+            profiles,
+            claims,
+            ..
+        } = admitted?;
+        // As for tracked events, what was refused is reported once the others are durable.
+        let body = if rejected.is_empty() {
+            drop(body);
+            Vec::new()
+        } else {
+            body
+        };
+        inner.counters.rejected.increment(rejected_count as u64);
+        let events_durable = async {
+            let Some(batch) = events else { return Ok(()) };
+            self.append_or_refuse(&batch, batch.header().count).await?;
+            inner.window.confirm(&claims);
+            Ok(())
+        };
+        let profiles_durable = async {
+            let Some(batch) = profiles else { return Ok(()) };
+            self.append_or_refuse(&batch, 0).await?;
+            inner.counters.profile_calls.increment(u64::from(batch.header().count));
+            Ok::<(), TrackError>(())
+        };
+        futures_util::future::try_join(events_durable, profiles_durable).await?;
+        if !rejected.is_empty() {
+            inner.rejected.report_calls(source, received_at_ms, &body, &rejected);
+        }
+        inner.counters.accepted.increment(accepted as u64);
+        inner.counters.adjust(adjusted);
+        Ok(CallsAnswer { accepted, rejected: rejected_count })
+    }
+
+    /// Appends a batch that a caller waits for, and counts it where there is no room.
+    async fn append_or_refuse(&self, batch: &Batch, events: u32) -> Result<(), TrackError> {
+        let entry = Entry {
+            payload: batch.as_bytes().clone(),
+            events,
+            at_ms: batch.header().received_at_ms.unsigned_abs(),
+        };
+        let appended = self.0.spool.append(entry).await.map(drop);
+        appended.map_err(|error| {
+            self.0.counters.refuse(&error);
+            saturated_or_broken(error)
+        })
     }
 
     /// Appends message lifecycle events to the spool, in no order; returns once they are durable. Appending is
@@ -323,7 +444,7 @@ mod tests {
     async fn arrival_numbers_continue_after_a_restart_with_an_earlier_clock() {
         const NOON_MS: i64 = 1_772_366_400_000;
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Uuid::from_u128(7);
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "" };
         let body = br#"{"userId":"ann","eventName":"A"}"#;
         let mut seqs = Vec::new();
         // At each start the clock is an hour behind the previous start's.
@@ -334,7 +455,7 @@ mod tests {
             let options = IntakeOptions { window_entries: 16, last_arrival_number };
             let intake = Intake::new(spool.clone(), options);
             for _ in 0..20 {
-                intake.track(workspace, body.to_vec(), NOON_MS - start * 3_600_000).await.unwrap();
+                intake.track(source, body.to_vec(), NOON_MS - start * 3_600_000).await.unwrap();
             }
             spool.close().await;
         }
@@ -346,6 +467,32 @@ mod tests {
         }
         assert_eq!(seqs.len(), 60);
         assert!(seqs.is_sorted_by(|one, next| one < next), "{seqs:?}");
+    }
+
+    #[tokio::test]
+    async fn refused_events_are_reported_with_their_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(options(dir.path())).unwrap();
+        let intake = Intake::new(
+            spool.clone(),
+            IntakeOptions { window_entries: 16, last_arrival_number: 0 },
+        );
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "key" };
+        let track = async |body: &str| intake.track(source, body.into(), 1_000).await;
+        track(r#"[{"userId":"u","eventName":"A"},{ "eventName":"B" },{},[7]]"#).await.unwrap();
+        track(r#" {"userId":"ann"} "#).await.unwrap_err();
+        track("{}").await.unwrap_err();
+        track("[]").await.unwrap_err();
+        let batch = intake.rejected().take();
+        let texts: Vec<_> = batch.events.iter().map(|event| event.body.as_str()).collect();
+        let whole = [r#"{ "eventName":"B" }"#, "{}", "[7]", r#"{"userId":"ann"}"#, "{}"];
+        assert_eq!(texts, whole);
+        assert_eq!(batch.events[0].name.as_deref(), Some("B"));
+        assert_eq!(batch.events[3].reason, "eventName is required");
+        // What could not be stored is sent again, so it is not reported yet.
+        spool.close().await;
+        track(r#"[{"userId":"u","eventName":"A"},{}]"#).await.unwrap_err();
+        assert!(intake.rejected().take().is_empty());
     }
 
     #[tokio::test]

@@ -7,7 +7,8 @@
 //! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to a tape),
 //! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`]
 //! (the durable form), [`spool`] (the segmented log that makes them durable), [`pipeline`] (consumers of the
-//! spool, and the ClickHouse writer), [`columns`] (rows as `Native` blocks).
+//! spool, and the ClickHouse writer), [`columns`] (rows as `Native` blocks). Beside it stands [`rejected`] (events that
+//! were refused).
 //!
 //! Knows no axum and no sqlx. Never reads a clock: callers pass the time.
 
@@ -20,5 +21,6 @@ pub mod model;
 pub mod parse;
 pub mod pipeline;
 pub mod record;
+pub mod rejected;
 pub mod spool;
 pub mod window;

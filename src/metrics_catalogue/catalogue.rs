@@ -53,6 +53,12 @@ catalogue! {
         "events acknowledged as durable";
     INGEST_EVENTS_REJECTED: Counter["reason"] = "millrace_ingest_events_rejected_total", Count,
         "events that failed validation, by reason";
+    INGEST_EVENTS_REJECTED_UNLISTED: Counter[] = "millrace_ingest_events_rejected_unlisted_total", Count,
+        "events that failed validation and are counted, but not listed, because too many came at once";
+    INGEST_CALLS_ADJUSTED: Counter["how"] = "millrace_ingest_calls_adjusted_total", Count,
+        "names and values of event SDKs' calls that were changed, by how: renamed, cut (what a context has beyond the limits), dropped (traits)";
+    INGEST_PROFILE_CALLS: Counter[] = "millrace_ingest_profile_calls_total", Count,
+        "changes of profiles by event SDKs recorded as durable";
     INGEST_MESSAGE_EVENTS: Counter[] = "millrace_ingest_message_events_total", Count,
         "message lifecycle events recorded as durable";
     INGEST_REQUESTS_REFUSED: Counter["reason"] = "millrace_ingest_requests_refused_total", Count,
@@ -113,6 +119,16 @@ catalogue! {
         "profiles created or updated by POST /users, by outcome";
     USERS_UPSERT_CONFLICTS: Counter[] = "millrace_users_upsert_conflicts_total", Count,
         "transactions of POST /users retried after a conflict";
+    PROFILE_CALLS_APPLIED: Counter["outcome"] = "millrace_profile_calls_applied_total", Count,
+        "changes of profiles by event SDKs, by outcome: applied, repeated, refused, no_profile, failed";
+    PROFILE_CALLS_BEHIND_BYTES: Gauge[] = "millrace_profile_calls_behind_bytes", Bytes,
+        "bytes of the spool that the consumer of profile calls has not read yet";
+    IDENTITY_LINKS: Counter["outcome"] = "millrace_identity_links_total", Count,
+        "anonymous ids to be linked to profiles, by outcome";
+    IDENTITY_MERGES: Counter[] = "millrace_identity_merges_total", Count,
+        "profiles merged into others";
+    IDENTITY_MIRROR_LAG_SECONDS: Gauge[] = "millrace_identity_mirror_lag_seconds", Seconds,
+        "how long the oldest link or merge waits to be copied to ClickHouse";
     CAMPAIGN_TRANSITIONS: Counter["call"] = "millrace_campaign_transitions_total", Count,
         "campaign state transitions, by call";
     CAMPAIGN_DUE_LAG_SECONDS: Histogram[] = "millrace_campaign_due_lag_seconds", Seconds,

@@ -2,9 +2,11 @@
 //! it; a user token, signed by the workspace's backend, proves who the person is.
 
 pub mod api;
+mod event_sdks;
 pub mod model;
 pub mod ops;
 mod origins;
+pub mod profile_calls;
 mod store;
 
 pub use self::origins::Origins;

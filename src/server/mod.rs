@@ -20,6 +20,7 @@ use contacts::{ContactState, suppressions::ops::census, users::ops::phone_number
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
+use identity::ops::mirror;
 use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
@@ -33,6 +34,7 @@ use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
     Origins, SdkParts, SdkState,
     ops::{LiveCampaigns, UserTokens},
+    profile_calls::ProfileCalls,
 };
 use sender_domains::{SenderDomainState, dns::Dns};
 use supervisor::{Heartbeat, Panicked, Workers};
@@ -98,6 +100,7 @@ pub struct Server {
     spool: Spool,
     pipeline: Arc<Mutex<Option<Pipeline>>>,
     triggers: Option<Triggers>,
+    profile_calls: Option<ProfileCalls>,
     engines: Engines,
     stopping: watch::Sender<bool>,
     listeners: Vec<JoinHandle<Result<http::Drained, Panicked>>>,
@@ -186,6 +189,7 @@ impl Server {
             spool,
             pipeline: Arc::default(),
             triggers: None,
+            profile_calls: None,
             engines,
             stopping,
             listeners: Vec::new(),
@@ -196,11 +200,7 @@ impl Server {
         };
         server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir, options.show_key);
-        server.triggers = Some(Triggers::start(
-            server.app.delivery.clone(),
-            &server.spool,
-            settings.triggers.backlog_bytes,
-        )?);
+        server.consume(settings.triggers.backlog_bytes)?;
         if let Some(mail) = mail {
             server.mail = Some(mail.local_addr()?);
             let (app, mail) = (server.app.callbacks.clone(), Arc::new(mail));
@@ -257,6 +257,15 @@ impl Server {
         }
     }
 
+    /// Starts the consumers of the spool beside the pipeline into ClickHouse.
+    fn consume(&mut self, triggers_backlog_bytes: u64) -> anyhow::Result<()> {
+        let triggers =
+            Triggers::start(self.app.delivery.clone(), &self.spool, triggers_backlog_bytes)?;
+        self.triggers = Some(triggers);
+        self.profile_calls = Some(ProfileCalls::start(self.app.services().clone(), &self.spool)?);
+        Ok(())
+    }
+
     fn work_in_background(&mut self, settings: &Settings, data_dir: &DataDir, show_key: bool) {
         let stores = stores::Stores {
             app: self.app.clone(),
@@ -281,6 +290,10 @@ impl Server {
         let app = self.app.clone();
         self.keep("phone-numbers", move |heartbeat| {
             phone_numbers::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("identity-mirror", move |heartbeat| {
+            mirror::watch(app.services().clone(), heartbeat)
         });
         let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
@@ -340,6 +353,9 @@ impl Server {
         self.background.shutdown().await;
         if let Some(triggers) = self.triggers.take() {
             triggers.stop().await;
+        }
+        if let Some(profile_calls) = self.profile_calls.take() {
+            profile_calls.stop().await;
         }
         let pipeline = self.pipeline.lock().take();
         if let Some(pipeline) = pipeline {

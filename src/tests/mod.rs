@@ -24,6 +24,7 @@ mod engines;
 mod events;
 mod hosted_page;
 mod hostile;
+mod identity;
 mod lists;
 mod operability;
 mod outages;

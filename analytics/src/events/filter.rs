@@ -10,6 +10,8 @@ const OPEN_END_MS: i64 = 4_102_444_800_000; // 2100-01-01; `Date` keys end in 21
 pub struct EventFilter {
     /// The identifiers of one person, as tracked in `userId` or `serviceUserId`; `None` is everyone.
     pub user_ids: Option<Vec<String>>,
+    /// The anonymous ids of that person: they name events that have no user.
+    pub anonymous_ids: Vec<String>,
     /// Only events of this name.
     pub event_name: Option<String>,
     /// Inclusive start, in milliseconds since 1970, UTC.

@@ -6,17 +6,20 @@
 //! the timeline at its own time. When repeats, rows that lost, or many events of one instant used up
 //! the candidates and the page is short, the question is asked again with more of them.
 
+use std::collections::BTreeSet;
+
 use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
     filter::{EventFilter, Range},
-    people::PeopleFilter,
+    people::{PeopleFilter, PersonIds},
 };
 use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
 const NEWEST_ENTRIES: &str = include_str!("../sql/newest_entries.sql");
+const NEWEST_ENTRIES_OF_MANY: &str = include_str!("../sql/newest_entries_of_many.sql");
 const NEWEST_EVENTS: &str = include_str!("../sql/newest_events.sql");
 const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 
@@ -24,6 +27,8 @@ const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 const SLACK_ENTRIES: u64 = 8;
 /// By how much a look that found too little is widened.
 const WIDENING: u64 = 8;
+/// Identifiers whose entries are read in the order of the key, one after the other.
+const ENTRIES_IN_ORDER_MAX: usize = 8;
 /// Stands for everyone: the timeline lists every event of the workspace under the hash 0.
 const EVERYONE: &str = "";
 
@@ -98,8 +103,10 @@ struct Total {
 /// A filter with its open ends closed.
 struct Asked<'a> {
     workspace: Uuid,
-    /// `[EVERYONE]`, or what names one person.
+    /// `[EVERYONE]`, or what names one person as a user.
     identifiers: Vec<&'a str>,
+    /// What names them in events without a user.
+    anonymous: Vec<&'a str>,
     event_name: Option<&'a str>,
     range: Range,
 }
@@ -112,10 +119,20 @@ impl<'a> Asked<'a> {
             // An empty identifier would name everyone.
             Some(ids) => ids.iter().map(String::as_str).filter(|id| *id != EVERYONE).collect(),
         };
+        let anonymous: Vec<&str> = match &filter.user_ids {
+            None => Vec::new(),
+            Some(_) => filter
+                .anonymous_ids
+                .iter()
+                .map(String::as_str)
+                .filter(|id| *id != EVERYONE)
+                .collect(),
+        };
         let range = Range::new(filter.start_ms, filter.end_ms)?;
-        (!identifiers.is_empty()).then_some(Self {
+        (!identifiers.is_empty() || !anonymous.is_empty()).then_some(Self {
             workspace,
             identifiers,
+            anonymous,
             event_name: filter.event_name.as_deref(),
             range,
         })
@@ -125,6 +142,7 @@ impl<'a> Asked<'a> {
         query
             .param("workspace", self.workspace.to_string())
             .param("identifiers", &self.identifiers)
+            .param("anonymous", &self.anonymous)
             .param("any_name", self.event_name.is_none())
             .param("event_name", self.event_name.unwrap_or_default())
             .param("start_ms", self.range.start_ms)
@@ -137,16 +155,30 @@ impl<'a> Asked<'a> {
         filter: &EventFilter,
         wanted: u64,
     ) -> Result<Newest, AnalyticsError> {
-        let query = client::read(analytics, &newest_events(self.identifiers.len()))
+        let listed = self.listed();
+        let query = client::read(analytics, &newest_events(listed.len()))
             .param("wanted", wanted)
-            .param("any_user", self.identifiers == [EVERYONE])
+            .param("any_user", self.is_of_everyone())
             .param("limit", filter.limit)
             .param("offset", filter.offset);
         let mut query = self.bind(query);
-        for (place, identifier) in self.identifiers.iter().enumerate() {
+        if listed.len() > ENTRIES_IN_ORDER_MAX {
+            return query.param("listed", &listed).fetch_one().await;
+        }
+        for (place, identifier) in listed.iter().enumerate() {
             query = query.param(&format!("identifier_{place}"), identifier);
         }
         query.fetch_one().await
+    }
+
+    fn is_of_everyone(&self) -> bool {
+        self.identifiers == [EVERYONE]
+    }
+
+    /// What the timeline lists the person by, each once.
+    fn listed(&self) -> Vec<&'a str> {
+        let all = self.identifiers.iter().chain(&self.anonymous).copied();
+        all.collect::<BTreeSet<&str>>().into_iter().collect()
     }
 
     async fn page(
@@ -168,8 +200,12 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The statement for so many identifiers; only their places become text.
+/// The statement for so many identifiers; only their places become text. Beyond [`ENTRIES_IN_ORDER_MAX`] all their
+/// entries are read and sorted: what the person did, instead of a look into each part for each identifier.
 fn newest_events(identifiers: usize) -> String {
+    if identifiers > ENTRIES_IN_ORDER_MAX {
+        return NEWEST_EVENTS.replace("$entries$", NEWEST_ENTRIES_OF_MANY);
+    }
     let entries = (0..identifiers)
         .map(|place| format!("({})", NEWEST_ENTRIES.replace("$place$", &place.to_string())));
     NEWEST_EVENTS.replace("$entries$", &entries.collect::<Vec<_>>().join("\nUNION ALL\n"))
@@ -195,8 +231,7 @@ pub async fn of_user(
     workspace: Uuid,
     filter: &EventFilter,
 ) -> Result<(Vec<EventRow>, u64), AnalyticsError> {
-    let Some(asked) = Asked::new(workspace, filter).filter(|asked| asked.identifiers != [EVERYONE])
-    else {
+    let Some(asked) = Asked::new(workspace, filter).filter(|asked| !asked.is_of_everyone()) else {
         return Ok((Vec::new(), 0));
     };
     let page = asked.page(analytics, filter).await?;
@@ -218,11 +253,12 @@ pub async fn of_user(
 pub async fn times_of(
     analytics: &Analytics,
     workspace: Uuid,
-    identifiers: &[String],
+    identifiers: &PersonIds,
     filter: &PeopleFilter,
 ) -> Result<u64, AnalyticsError> {
     let of_person = EventFilter {
-        user_ids: Some(identifiers.to_vec()),
+        user_ids: Some(identifiers.users.clone()),
+        anonymous_ids: identifiers.anonymous.clone(),
         event_name: Some(filter.event_name.clone()),
         start_ms: filter.start_ms,
         end_ms: filter.end_ms,

@@ -22,7 +22,7 @@ pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;
 pub use list::{EventRow, of_user, query, times_of};
-pub use people::{People, PeopleFilter, Tracked, people};
+pub use people::{People, PeopleFilter, PersonIds, Tracked, people};
 pub use property::{
     FilterError, PROPERTY_FILTERS_MAX, PROPERTY_PATH_KEYS_MAX, PROPERTY_VALUES_MAX, PropertyFilter,
     PropertyValue,

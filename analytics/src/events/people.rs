@@ -8,10 +8,19 @@ use super::{filter::Range, property::PropertyFilter};
 use crate::{Analytics, client, error::AnalyticsError, reads::RowStream};
 
 /// Narrows [`EVENT_PEOPLE`] to some people.
-const AMONG: &str =
-    "AND (user_id IN {among:Array(String)} OR service_user_id IN {among:Array(String)})";
+const AMONG: &str = "AND (user_id IN {among:Array(String)} OR service_user_id IN {among:Array(String)}
+        OR user_id = '' AND service_user_id = '' AND anonymous_id IN {among_anonymous:Array(String)})";
 const EVENT_PEOPLE: &str = include_str!("../sql/event_people.sql");
 const IS_STORED_ONCE: &str = include_str!("../sql/event_is_stored_once.sql");
+
+/// What events name people by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PersonIds {
+    /// In `userId` or `serviceUserId`.
+    pub users: Vec<String>,
+    /// In `anonymousId`, where there is no user.
+    pub anonymous: Vec<String>,
+}
 
 /// Whose events are asked for.
 #[derive(Debug, Clone)]
@@ -25,20 +34,22 @@ pub struct PeopleFilter {
     /// What its properties must equal.
     pub properties: Vec<PropertyFilter>,
     /// Only of people tracked by one of these identifiers; of everyone where absent.
-    pub among: Option<Vec<String>>,
+    pub among: Option<PersonIds>,
     /// Most rows to answer.
     pub people_max: u64,
     /// Whether only who they are matters, and not how often: `times` may then count an event twice.
     pub any_times: bool,
 }
 
-/// How often an event was tracked under one pair of identifiers. One of them may be empty, not both.
+/// How often an event was tracked under one pair of identifiers, or without them under one anonymous id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {
     /// As tracked in `userId`.
     pub user_id: String,
     /// As tracked in `serviceUserId`.
     pub service_user_id: String,
+    /// As tracked in `anonymousId` without a user; it was linked to a profile.
+    pub anonymous_id: String,
     /// Number of events; stored repeats of one event count once.
     pub times: u64,
 }
@@ -53,10 +64,19 @@ struct TrackedRow {
 impl From<TrackedRow> for Tracked {
     fn from(row: TrackedRow) -> Self {
         let TrackedRow { identifiers, times } = row;
+        let none = String::new();
         match identifiers.split_once('\0') {
-            None => Self { user_id: identifiers, service_user_id: String::new(), times },
+            None => Self {
+                user_id: identifiers,
+                service_user_id: none.clone(),
+                anonymous_id: none,
+                times,
+            },
             Some((service, user)) => {
-                Self { user_id: user.to_owned(), service_user_id: service.to_owned(), times }
+                let (service_user_id, anonymous) = (service.to_owned(), user.strip_prefix('\0'));
+                let user_id = if anonymous.is_some() { none } else { user.to_owned() };
+                let anonymous_id = anonymous.unwrap_or_default().to_owned();
+                Self { user_id, service_user_id, anonymous_id, times }
             }
         }
     }
@@ -126,7 +146,7 @@ pub async fn people(
         query = property.bind(number, query);
     }
     if let Some(among) = &filter.among {
-        query = query.param("among", among);
+        query = query.param("among", &among.users).param("among_anonymous", &among.anonymous);
     }
     Ok(People { cursor: Some(query.fetch()?) })
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     Analytics, client,
     error::AnalyticsError,
-    events::{FIRST_OF_ORDERS, ORDER_COMPLETED, Range},
+    events::{FIRST_OF_ORDERS, ORDER_COMPLETED, PersonIds, Range},
     reads::RowStream,
 };
 
@@ -24,7 +24,7 @@ pub struct ConversionFilter<'a> {
     /// Whether to leave out events that came with a public key, whose ids begin with `sdk:`.
     pub without_apps: bool,
     /// Only events tracked under one of these identifiers.
-    pub identifiers: Option<&'a [String]>,
+    pub identifiers: Option<&'a PersonIds>,
     /// Inclusive start, in milliseconds since 1970.
     pub start_ms: i64,
     /// Inclusive end, in milliseconds since 1970.
@@ -33,13 +33,15 @@ pub struct ConversionFilter<'a> {
     pub events_max: u64,
 }
 
-/// An event that names a person. One of the identifiers may be empty, not both.
+/// An event that names a person by at least one identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Conversion {
     /// As tracked in `userId`.
     pub user_id: String,
     /// As tracked in `serviceUserId`.
     pub service_user_id: String,
+    /// As tracked in `anonymousId` without a user; it was linked to a profile.
+    pub anonymous: String,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
     /// The caller's JSON, where it was asked for.
@@ -102,7 +104,8 @@ pub fn conversions(
         .param("with_properties", filter.with_properties)
         .param("without_apps", filter.without_apps)
         .param("everybody", filter.identifiers.is_none())
-        .param("identifiers", filter.identifiers.unwrap_or_default())
+        .param("identifiers", filter.identifiers.map_or(&[][..], |ids| &ids.users))
+        .param("anonymous_ids", filter.identifiers.map_or(&[][..], |ids| &ids.anonymous))
         .param("start_ms", range.start_ms)
         .param("end_ms", range.end_ms)
         .param("events_max", filter.events_max);

@@ -7,8 +7,10 @@
 //! ClickHouse has neither transactions around DDL nor locks to hold meanwhile. What makes two
 //! processes that start at once safe, and a crash half-way, is that every statement can be run
 //! again: a test holds that each is a `CREATE … IF NOT EXISTS`, an `ALTER … IF [NOT] EXISTS`, or an
-//! `ALTER … MODIFY SETTING`, which says what the setting is. Migration 10 also moves rows: [`rekey`].
+//! `ALTER … MODIFY SETTING`, which says what the setting is. Migration 10 also moves rows: [`rekey`]; migration 14 writes
+//! entries of older events: [`anonymous`].
 
+mod anonymous;
 mod rekey;
 mod statements;
 
@@ -91,6 +93,16 @@ const MIGRATIONS: &[Migration] = &[
         name: "unique_events",
         text: include_str!("../../../migrations/clickhouse/0012_unique_events.sql"),
     },
+    Migration {
+        version: 13,
+        name: "identities",
+        text: include_str!("../../../migrations/clickhouse/0013_identities.sql"),
+    },
+    Migration {
+        version: anonymous::VERSION,
+        name: "anonymous_timeline",
+        text: include_str!("../../../migrations/clickhouse/0014_anonymous_timeline.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");
@@ -142,6 +154,9 @@ pub(crate) async fn apply(
             rekey::Rekey::new(client, cluster, migration.text).run().await?;
         } else {
             execute(client, migration.text, cluster).await?;
+        }
+        if migration.version == anonymous::VERSION {
+            anonymous::run(client).await?;
         }
         client
             .query_raw(RECORD_WRITE)

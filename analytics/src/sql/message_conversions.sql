@@ -3,6 +3,7 @@
 SELECT
     user_id,
     service_user_id,
+    if(user_id = '' AND service_user_id = '', anonymous_id, '') AS anonymous,
     toUnixTimestamp64Milli(timestamp) AS at_ms,
     if({with_properties:Bool}, properties, '') AS properties,
     has_revenue != 0 AS is_paid,
@@ -13,9 +14,11 @@ SELECT
 FROM events FINAL
 WHERE workspace_id = {workspace:UUID}
     AND event_name = {event_name:String}
-    AND (user_id != '' OR service_user_id != '')
+    AND (user_id != '' OR service_user_id != '' OR anonymous_id IN (
+        SELECT id FROM identities WHERE workspace_id = {workspace:UUID} AND type = 'anonymous'))
     AND NOT ({without_apps:Bool} AND startsWith(event_id, 'sdk:'))
-    AND ({everybody:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)})
+    AND ({everybody:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)}
+        OR user_id = '' AND service_user_id = '' AND anonymous_id IN {anonymous_ids:Array(String)})
     AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
     AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
     AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)

@@ -31,7 +31,8 @@ FROM (
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
         AND (length(entries) < {wanted:UInt64} OR timestamp > arrayMin(entry -> entry.1, entries))
-        AND ({any_user:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)})
+        AND ({any_user:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)}
+            OR user_id = '' AND service_user_id = '' AND anonymous_id IN {anonymous:Array(String)})
     ORDER BY timestamp DESC, seq DESC, event_id DESC
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 )

@@ -7,7 +7,7 @@ PREWHERE (event_name, day, event_id) IN (
     WHERE workspace_id = {workspace:UUID}
         AND identifier IN (
             SELECT if(id = '', 0, cityHash64(id))
-            FROM (SELECT arrayJoin({identifiers:Array(String)}) AS id)
+            FROM (SELECT arrayJoin(arrayConcat({identifiers:Array(String)}, {anonymous:Array(String)})) AS id)
         )
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
@@ -18,4 +18,5 @@ PREWHERE (event_name, day, event_id) IN (
 WHERE workspace_id = {workspace:UUID}
     AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
     AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
-    AND (user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)})
+    AND (user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)}
+        OR user_id = '' AND service_user_id = '' AND anonymous_id IN {anonymous:Array(String)})

@@ -7,6 +7,9 @@ use crate::{
     parse::{members, number},
 };
 
+/// Characters of a text that a refusal shows: those of the longest name and the longest identifier.
+const SHOWN_CHARS_MAX: usize = EVENT_NAME_CHARS_MAX;
+
 /// A field's value before validation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Field<'a> {
@@ -19,6 +22,14 @@ pub(super) enum Field<'a> {
     Unpaired,
     /// Something no field takes.
     Other,
+}
+
+impl Field<'_> {
+    /// The text for a refusal, where it is one.
+    pub(super) fn shown(self) -> Option<String> {
+        let Self::Text(text) = self else { return None };
+        Some(text.chars().take(SHOWN_CHARS_MAX).collect())
+    }
 }
 
 /// Value of `userAlias` before validation.
@@ -58,6 +69,8 @@ pub(super) enum Sent<'t, 'a> {
 /// The known fields of one element. A key sent twice counts as sent last.
 #[derive(Debug, Default)]
 pub(super) struct Element<'t, 'a> {
+    /// The key that stands first, known or not.
+    pub(super) first_key: Option<&'a str>,
     pub(super) user_id: Field<'a>,
     pub(super) event_name: Field<'a>,
     pub(super) properties: Sent<'t, 'a>,
@@ -73,6 +86,9 @@ pub(super) struct Element<'t, 'a> {
 impl<'t, 'a> Element<'t, 'a> {
     /// Collects the fields of an object.
     pub(super) fn read(&mut self, object: &'t [Node<'a>]) {
+        if let Some(Node::String(key)) = object.get(1) {
+            self.first_key = Some(key);
+        }
         for (key, value) in members(object) {
             match key {
                 "properties" => self.properties = sent(key, value),
@@ -103,12 +119,6 @@ impl<'t, 'a> Element<'t, 'a> {
         })
     }
 
-    /// The event's name for a refusal, where it is a string.
-    pub(super) fn shown_name(&self) -> Option<String> {
-        let Field::Text(name) = self.event_name else { return None };
-        Some(name.chars().take(EVENT_NAME_CHARS_MAX).collect())
-    }
-
     /// The nodes of the properties; none when they are not an object.
     pub(super) fn property_nodes(&self) -> &'t [Node<'a>] {
         match self.properties {
@@ -119,7 +129,7 @@ impl<'t, 'a> Element<'t, 'a> {
 }
 
 #[inline]
-fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
+pub(super) fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
     match value.first() {
         Some(Node::String(text)) => Field::Text(text),
         Some(Node::Static(StaticNode::Null)) => Field::Absent,
@@ -128,7 +138,7 @@ fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
     }
 }
 
-fn sent<'t, 'a>(key: &'a str, value: &'t [Node<'a>]) -> Sent<'t, 'a> {
+pub(super) fn sent<'t, 'a>(key: &'a str, value: &'t [Node<'a>]) -> Sent<'t, 'a> {
     match value.first() {
         Some(Node::Object { .. }) => Sent::Object { key, nodes: value },
         Some(Node::Static(StaticNode::Null)) => Sent::Absent,

@@ -7,11 +7,14 @@
 //! simd-json refuses is split, so that one bad element does not spoil its neighbours ([`recover`]). Only when the whole body has proved to be acceptable are arrival numbers taken and ids
 //! presented to the [`Window`]: a refused request leaves no trace.
 //!
+//! Event SDKs speak protocols of their own: [`calls`] reads their requests into the same records.
+//!
 //! The key day of an event: its own UTC day when the caller sent `timestamp` (a repeat has the same
-//! one); the first of the month when the server stamped an event that has a `clientEventId` (a
-//! repeat in that month meets it in the table, and the window carries it over the month's end); the
-//! received day when it has neither, and so cannot be repeated.
+//! one); the first of the month when the server stamped an event that has a `clientEventId`, or corrected its time
+//! by more than [`calls`] allows for (a repeat in that month meets it in the table, and the window carries it over
+//! the month's end); the received day when it has neither, and so cannot be repeated.
 
+pub mod calls;
 mod element;
 mod event_ids;
 mod identifiers;
@@ -31,17 +34,18 @@ use uuid::Uuid;
 
 use crate::{
     model::{calendar, limits::EVENTS_PER_REQUEST_MAX},
-    parse::{NESTING_MAX, Parser, Source, TAPE_BYTES_MAX, elements, pieces},
+    parse::{NESTING_MAX, Parser, Source, TAPE_BYTES_MAX, elements, members, pieces},
     record::{Batch, BatchBuilder, Sequence},
     window::{Claim, EventKey, Fingerprint, Window},
 };
 
+use calls::ProfileParts;
 use element::Element;
 use event_ids::EventIds;
 use properties::Properties;
 use recover::RecoveredElement;
 use repeats::RequestIds;
-use validate::ValidEvent;
+use validate::{Moment, ValidEvent};
 
 pub use sender::{APP_EVENT_ID_PREFIX, Sender};
 
@@ -93,8 +97,14 @@ pub struct Admitted {
 pub struct Rejected {
     /// Zero-based position in the array; 0 for a single event.
     pub index: usize,
+    /// Where its text begins in the body; none where that is not known.
+    pub begin: Option<usize>,
     /// Its `eventName` where that is a string, cut after 255 characters.
     pub name: Option<String>,
+    /// Its `userId` likewise.
+    pub user_id: Option<String>,
+    /// Its `clientEventId` likewise.
+    pub event_id: Option<String>,
     /// One message per failed field, the field first, in the order of the specification's table.
     pub errors: Vec<String>,
 }
@@ -111,6 +121,12 @@ pub enum BodyError {
     /// An array without elements.
     #[error("body must contain at least 1 event")]
     EmptyArray,
+    /// Of an event SDK: neither an event nor a batch.
+    #[error("body must contain an event or a batch of events")]
+    NoCall,
+    /// Of an event SDK: a batch of another JSON type.
+    #[error("batch must be an array")]
+    BatchNotArray,
     /// An array with too many elements.
     #[error("body must contain at most {limit} events, received {received}")]
     TooManyElements {
@@ -134,6 +150,8 @@ pub struct Admitter {
     /// For recovered elements: a piece that nests as deep as it may stands in one more container.
     recovery_parser: Parser,
     processor: ElementProcessor,
+    /// Of calls: what they say of a profile.
+    profile: ProfileParts,
 }
 
 impl Default for Admitter {
@@ -142,6 +160,7 @@ impl Default for Admitter {
             parser: Parser::default(),
             recovery_parser: Parser::with_nesting(NESTING_MAX + 1),
             processor: ElementProcessor::default(),
+            profile: ProfileParts::default(),
         }
     }
 }
@@ -164,6 +183,8 @@ struct Unclaimed {
     /// Of its record in the batch.
     position: usize,
     fingerprint: Fingerprint,
+    /// The time of its record.
+    timestamp_ms: i64,
 }
 
 /// A part of a body and its index in the array; 0 for a single event.
@@ -176,19 +197,43 @@ struct Indexed<T> {
 /// What becomes of one request, while its body is being read.
 struct Request<'c> {
     context: &'c Context<'c>,
+    /// Where the element begins that is being read, once its body is taken apart.
+    piece_begin: Option<usize>,
     builder: BatchBuilder,
     accepted: usize,
     event_id: Option<String>,
     rejected: Vec<Rejected>,
 }
 
-impl Request<'_> {
-    fn reject(&mut self, index: usize, name: Option<String>, errors: Vec<String>) {
-        self.rejected.push(Rejected { index, name, errors });
+impl<'c> Request<'c> {
+    /// A request with a body of that many bytes.
+    fn new(body_bytes: usize, context: &'c Context<'c>) -> Self {
+        Self {
+            context,
+            piece_begin: None,
+            // A record is about as long as its JSON, names of fields against lengths; half as much
+            // again, untouched and so never resident, is cheaper than to move a batch that grows.
+            builder: BatchBuilder::with_capacity(body_bytes + body_bytes / 2),
+            accepted: 0,
+            event_id: None,
+            rejected: Vec::new(),
+        }
+    }
+
+    /// Refuses an element of which no field can be read.
+    fn reject_unread(&mut self, index: usize, error: &str) {
+        self.rejected.push(Rejected {
+            index,
+            begin: self.piece_begin,
+            name: None,
+            user_id: None,
+            event_id: None,
+            errors: vec![error.to_owned()],
+        });
     }
 
     fn reject_as_no_object(&mut self, index: usize) {
-        self.reject(index, None, vec!["event must be an object".to_owned()]);
+        self.reject_unread(index, "event must be an object");
     }
 }
 
@@ -201,15 +246,7 @@ impl Admitter {
     pub fn admit(&mut self, body: &[u8], context: &Context<'_>) -> Result<Admitted, BodyError> {
         let Self { parser, processor, .. } = self;
         processor.begin(context.received_at_ms);
-        let mut request = Request {
-            context,
-            // A record is about as long as its JSON, names of fields against lengths; half as much
-            // again, untouched and so never resident, is cheaper than to move a batch that grows.
-            builder: BatchBuilder::with_capacity(body.len() + body.len() / 2),
-            accepted: 0,
-            event_id: None,
-            rejected: Vec::new(),
-        };
+        let mut request = Request::new(body.len(), context);
         let whole = (body.len() <= TAPE_BYTES_MAX)
             .then(|| {
                 parser.parse_in(body, |nodes, source| processor.body(nodes, source, &mut request))
@@ -244,6 +281,7 @@ impl Admitter {
             pieces::elements(text, |element| {
                 // Those past the limit are only counted.
                 if count < EVENTS_PER_REQUEST_MAX {
+                    request.piece_begin = offset_in(body, element);
                     self.piece(count, element, request);
                 }
                 count += 1;
@@ -255,13 +293,14 @@ impl Admitter {
         if !value.starts_with('{') {
             return Err(BodyError::NotEventOrArray);
         }
+        request.piece_begin = offset_in(body, value);
         request.event_id = self.piece(0, value, request);
         Ok((Shape::One, 1))
     }
 
     /// Reads the text of one element.
     fn piece(&mut self, index: usize, text: &str, request: &mut Request<'_>) -> Option<String> {
-        let Self { parser, recovery_parser, processor } = self;
+        let Self { parser, recovery_parser, processor, .. } = self;
         if !text.starts_with('{') {
             request.reject_as_no_object(index);
             return None;
@@ -284,10 +323,15 @@ impl Admitter {
             processor.validate(Indexed { index, value: &element }, source, request)
         });
         admitted.unwrap_or_else(|| {
-            request.reject(index, None, vec!["event cannot be read".to_owned()]);
+            request.reject_unread(index, "event cannot be read");
             None
         })
     }
+}
+
+/// Where a part of a body begins.
+fn offset_in(body: &[u8], part: &str) -> Option<usize> {
+    part.as_ptr().addr().checked_sub(body.as_ptr().addr()).filter(|at| *at < body.len())
 }
 
 impl ElementProcessor {
@@ -349,31 +393,42 @@ impl ElementProcessor {
         match validate::validate(element, &self.properties, request.context.received_at_ms) {
             Ok(valid) => {
                 request.accepted += 1;
-                self.encode(&valid, element.property_nodes(), request)
+                self.encode(&valid, members(element.property_nodes()), request)
             }
             Err(errors) => {
-                request.reject(index, element.shown_name(), errors);
+                let first_key = element.first_key.and_then(|key| source.object_before(key));
+                request.rejected.push(Rejected {
+                    index,
+                    begin: request.piece_begin.or(first_key),
+                    name: element.event_name.shown(),
+                    user_id: element.user_id.shown(),
+                    event_id: element.client_event_id.shown(),
+                    errors,
+                });
                 None
             }
         }
     }
 
     /// Adds a valid event to the batch, unless this request held its id before.
-    fn encode(
+    fn encode<'m, 'a: 'm>(
         &mut self,
         valid: &ValidEvent<'_>,
-        properties: &[Node<'_>],
+        properties: impl Iterator<Item = (&'m str, &'m [Node<'a>])>,
         request: &mut Request<'_>,
     ) -> Option<String> {
         let sender = request.context.sender;
         let mut minted = [0; event_ids::TEXT_BYTES];
         let Context { workspace_id, received_at_ms, window, .. } = *request.context;
         let is_minted = valid.client_event_id.is_empty();
-        let (timestamp_ms, day) = match valid.timestamp_ms {
-            Some(sent) => (sent, calendar::day_of(sent)),
-            None if is_minted => (received_at_ms, calendar::day_of(received_at_ms)),
-            None => (received_at_ms, calendar::first_of_month(calendar::day_of(received_at_ms))),
+        let timestamp_ms = match valid.moment {
+            Moment::Sent(ms) | Moment::Corrected(ms) => ms,
+            Moment::Received => received_at_ms,
         };
+        let own_day = calendar::day_of(timestamp_ms);
+        // A repeat may come under another time.
+        let is_windowed = !is_minted && !matches!(valid.moment, Moment::Sent(_));
+        let day = if is_windowed { calendar::first_of_month(own_day) } else { own_day };
         let (event_id, is_repeat) = if is_minted {
             (self.event_ids.mint(&mut minted), false)
         } else {
@@ -384,10 +439,11 @@ impl ElementProcessor {
         if is_repeat {
             return Some(event_id.to_owned());
         }
-        if valid.timestamp_ms.is_none() && !is_minted {
+        if is_windowed {
             let key = EventKey { workspace_id, event_name: valid.event_name, event_id };
             let position = request.builder.position();
-            self.unclaimed.push(Unclaimed { position, fingerprint: window.fingerprint(key) });
+            let fingerprint = window.fingerprint(key);
+            self.unclaimed.push(Unclaimed { position, fingerprint, timestamp_ms });
         }
         let is_trusted = sender.trusts(valid.event_name);
         let order = is_trusted.then(|| order::Lifted::from(valid.event_name, properties)).flatten();
@@ -405,8 +461,8 @@ impl ElementProcessor {
         let context = request.context;
         let mut claims = Vec::with_capacity(self.unclaimed.len());
         let mut stored_already = Vec::new();
-        for Unclaimed { position, fingerprint } in self.unclaimed.iter().copied() {
-            match context.window.claim(fingerprint, context.received_at_ms) {
+        for Unclaimed { position, fingerprint, timestamp_ms } in self.unclaimed.iter().copied() {
+            match context.window.claim(fingerprint, timestamp_ms) {
                 Claim::First => claims.push(fingerprint),
                 Claim::Pending { first_ms } => {
                     let day = calendar::first_of_month(calendar::day_of(first_ms));

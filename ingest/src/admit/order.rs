@@ -6,7 +6,6 @@ use simd_json::{Node, StaticNode};
 
 use crate::{
     model::{ORDER_COMPLETED, limits::CURRENCY_BYTES_MAX},
-    parse::members,
     record::OrderView,
 };
 
@@ -32,12 +31,18 @@ pub(super) struct Lifted<'a> {
 
 impl<'a> Lifted<'a> {
     /// The order in the properties of an `Order Completed` event; `None` for events of another name.
-    pub(super) fn from(event_name: &str, properties: &[Node<'a>]) -> Option<Self> {
+    pub(super) fn from<'m>(
+        event_name: &str,
+        properties: impl Iterator<Item = (&'m str, &'m [Node<'a>])>,
+    ) -> Option<Self>
+    where
+        'a: 'm,
+    {
         if event_name != ORDER_COMPLETED {
             return None;
         }
         let mut order = Self::default();
-        for (key, value) in members(properties) {
+        for (key, value) in properties {
             let Some(value) = value.first().copied() else { break };
             match key {
                 "orderId" => order.order_id = scalar(value).unwrap_or_default(),
@@ -158,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::parse::Parser;
+    use crate::parse::{Parser, members};
 
     #[test]
     fn amounts_are_decimal_from_text_to_store() {
@@ -205,7 +210,7 @@ mod tests {
     fn lifted(name: &str, properties: &str, check: impl FnOnce(Option<OrderView<'_>>)) {
         Parser::default()
             .parse(properties.as_bytes(), |nodes| {
-                check(Lifted::from(name, nodes).as_ref().map(Lifted::view));
+                check(Lifted::from(name, members(nodes)).as_ref().map(Lifted::view));
             })
             .unwrap();
     }

@@ -37,7 +37,7 @@ const FIELDS: [&str; 10] = [
 const ALIAS_FIELDS: [&str; 2] = ["aliasLabel", "aliasName"];
 
 /// What a field's text came to.
-enum Piece<'b> {
+pub(super) enum Piece<'b> {
     /// JSON that simd-json takes.
     Readable(Cow<'b, str>),
     /// A string with half of a surrogate pair.
@@ -47,9 +47,9 @@ enum Piece<'b> {
 }
 
 /// A known member of an object.
-struct Member<'b> {
-    name: &'static str,
-    piece: Piece<'b>,
+pub(super) struct Member<'b> {
+    pub(super) name: &'static str,
+    pub(super) piece: Piece<'b>,
 }
 
 /// A readable text of an element, and what has to be marked on what is read from it.
@@ -121,7 +121,7 @@ impl RecoveredElement {
 }
 
 /// The members of an object that have one of these names, the last of each.
-fn known_members<'b>(
+pub(super) fn known_members<'b>(
     object: &'b str,
     names: &[&'static str],
     parser: &mut Parser,
@@ -141,7 +141,11 @@ fn known_members<'b>(
 }
 
 /// The name that a key, in its quotes, means.
-fn known_name(key: &str, names: &[&'static str], parser: &mut Parser) -> Option<&'static str> {
+pub(super) fn known_name(
+    key: &str,
+    names: &[&'static str],
+    parser: &mut Parser,
+) -> Option<&'static str> {
     let find = |key: &str| names.iter().find(|name| **name == key).copied();
     if !key.contains('\\') {
         return find(key.trim_matches('"'));
@@ -153,7 +157,7 @@ fn known_name(key: &str, names: &[&'static str], parser: &mut Parser) -> Option<
 }
 
 /// A field that takes neither object nor array.
-fn piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
+pub(super) fn piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
     let first = text.as_bytes().first();
     if matches!(first, Some(b'{' | b'[')) {
         return Piece::Readable(CONTAINER.into());
@@ -165,7 +169,7 @@ fn piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
     }
 }
 
-fn properties_piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
+pub(super) fn properties_piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
     let is_good = text.len() <= TAPE_BYTES_MAX && parser.parse(text.as_bytes(), |_| ()).is_some();
     if is_good {
         Piece::Readable(text.into())

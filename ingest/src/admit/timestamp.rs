@@ -16,6 +16,19 @@ const OUT_OF_RANGE: &str = "must be between 2000-01-01T00:00:00Z and one year fr
 /// Integers a double holds exactly.
 const EXACT_MS_MAX: f64 = 9_007_199_254_740_992.0;
 
+/// The time sent, in milliseconds since the epoch, whatever it is; none when none was, or when it is no time.
+pub(super) fn instant(field: &Field<'_>) -> Option<i64> {
+    match field {
+        Field::Text(text) => parse_iso(text.as_bytes()),
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
+        Field::Number(number) => {
+            let is_exact = number.abs() <= EXACT_MS_MAX && number.fract() == 0.0;
+            is_exact.then_some(*number as i64)
+        }
+        Field::Absent | Field::Other | Field::Unpaired => None,
+    }
+}
+
 /// The time sent, in milliseconds since the epoch, none when none was; or what is wrong with it.
 pub(super) fn read(field: &Field<'_>, now_ms: i64) -> Result<Option<i64>, String> {
     match field {
@@ -52,7 +65,8 @@ fn from_number(value: f64, now_ms: i64) -> Result<i64, String> {
     Err(format!("{OUT_OF_RANGE}, received {whole}"))
 }
 
-fn is_allowed(timestamp_ms: i64, now_ms: i64) -> bool {
+/// Whether an event may have happened then.
+pub(super) fn is_allowed(timestamp_ms: i64, now_ms: i64) -> bool {
     (TIMESTAMP_MS_MIN..=now_ms.saturating_add(TIMESTAMP_AHEAD_MS_MAX)).contains(&timestamp_ms)
 }
 

@@ -14,19 +14,31 @@ use super::{
     timestamp,
 };
 
+/// When an event happened, in milliseconds since the epoch, and where the time comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// The sender's: a repeat has the same day.
+    Sent(i64),
+    /// The sender's, corrected by the time of receipt: a repeat may have another day.
+    Corrected(i64),
+    /// None was sent: the time of receipt.
+    #[default]
+    Received,
+}
+
 /// The fields of an element that broke no rule. Empty strings stand for absent ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ValidEvent<'a> {
     pub(super) event_name: &'a str,
-    user_id: &'a str,
-    anonymous_id: &'a str,
-    service_user_id: Cow<'a, str>,
-    alias_label: &'a str,
-    alias_name: &'a str,
-    session_id: &'a str,
-    device_id: &'a str,
+    pub(super) user_id: &'a str,
+    pub(super) anonymous_id: &'a str,
+    pub(super) service_user_id: Cow<'a, str>,
+    pub(super) alias_label: &'a str,
+    pub(super) alias_name: &'a str,
+    pub(super) session_id: &'a str,
+    pub(super) device_id: &'a str,
     pub(super) client_event_id: &'a str,
-    pub(super) timestamp_ms: Option<i64>,
+    pub(super) moment: Moment,
 }
 
 impl ValidEvent<'_> {
@@ -71,9 +83,13 @@ pub(super) fn validate<'a>(
         errors.push("eventName is required".to_owned());
     }
     errors.extend(properties.fault().map(ToOwned::to_owned));
-    let timestamp_ms = timestamp::read(&element.timestamp, received_at_ms)
-        .map_err(|message| errors.push(format!("timestamp {message}")))
-        .unwrap_or_default();
+    let moment = match timestamp::read(&element.timestamp, received_at_ms) {
+        Ok(sent) => sent.map_or(Moment::Received, Moment::Sent),
+        Err(message) => {
+            errors.push(format!("timestamp {message}"));
+            Moment::Received
+        }
+    };
     let service_user_id = service_user_id(&element.service_user_id, &mut errors);
     let anonymous_id = identifier("anonymousId", &element.anonymous_id, &mut errors);
     let (alias_label, alias_name) = alias(&element.alias, IDENTIFIER_CHARS_MAX, &mut errors);
@@ -98,7 +114,7 @@ pub(super) fn validate<'a>(
         session_id,
         device_id,
         client_event_id,
-        timestamp_ms,
+        moment,
     })
 }
 
@@ -116,7 +132,7 @@ fn is_anonymous(element: &Element<'_, '_>) -> bool {
 }
 
 /// Whether a field is absent, null or the empty string.
-fn is_blank(field: &Field<'_>) -> bool {
+pub(super) fn is_blank(field: &Field<'_>) -> bool {
     match field {
         Field::Absent => true,
         Field::Text(text) => text.is_empty(),

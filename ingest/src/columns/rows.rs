@@ -18,6 +18,7 @@ const TEXT_COUNT: usize = 9;
 const TEXT_COLUMNS: [usize; TEXT_COUNT] = [4, 5, 6, 8, 9, 10, 11, 13, 15];
 /// Where some of them stand among those strings.
 const USER_ID: usize = 0;
+const ANONYMOUS_ID: usize = 1;
 const SERVICE_USER_ID: usize = 2;
 const EVENT_ID: usize = 4;
 
@@ -122,6 +123,10 @@ impl<'a> Row<'a> {
 
     pub(super) fn user_id(&self) -> &'a [u8] {
         self.texts[USER_ID].as_bytes()
+    }
+
+    pub(super) fn anonymous_id(&self) -> &'a [u8] {
+        self.texts[ANONYMOUS_ID].as_bytes()
     }
 
     pub(super) fn service_user_id(&self) -> &'a [u8] {

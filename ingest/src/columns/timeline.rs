@@ -1,5 +1,5 @@
 //! The entries of `timeline` of some events: the keys of events, for their workspace (identifier 0) and again for each
-//! user identifier (its `cityHash64`), in the order of time.
+//! user identifier (its `cityHash64`), in the order of time. An event without a user is listed by its anonymous id.
 
 use ch_cityhash102::cityhash64;
 
@@ -96,6 +96,7 @@ fn sorted(events: &EventColumns<'_>) -> Vec<Entry> {
 /// The identifiers a row is listed by.
 fn identifiers<'a>(row: &Row<'a>) -> impl Iterator<Item = &'a [u8]> {
     let (user, service) = (row.user_id(), row.service_user_id());
+    let anonymous = (user.is_empty() && service.is_empty()).then(|| row.anonymous_id());
     let service = (service != user).then_some(service);
-    [Some(user), service].into_iter().flatten().filter(|text| !text.is_empty())
+    [Some(user), service, anonymous].into_iter().flatten().filter(|text| !text.is_empty())
 }

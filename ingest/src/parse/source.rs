@@ -47,6 +47,13 @@ impl<'t> Source<'t> {
         }
     }
 
+    /// Where the object begins that has this as its first key.
+    pub(crate) fn object_before(&self, key: &str) -> Option<usize> {
+        let quote = self.position(key.as_ptr().addr())?.checked_sub(1)?;
+        let begin = self.text.get(..quote)?.trim_ascii_end().len().checked_sub(1)?;
+        (self.text.get(begin) == Some(&b'{')).then_some(begin)
+    }
+
     /// Where a string begins, behind its quote.
     fn position(&self, address: usize) -> Option<usize> {
         let position = address.checked_sub(self.copied_to)?;

@@ -19,7 +19,7 @@ use super::{
     repeats::{Found, Interrupted, RepeatFinder},
 };
 use crate::{
-    record::Batch,
+    record::{Batch, BatchHeader, BatchKind},
     spool::{ConsumeError, Consumer, Frame, Mark, Position},
 };
 
@@ -64,6 +64,15 @@ struct Open {
 
 /// Why the thread ends.
 struct Finished;
+
+/// The rows that a batch becomes in ClickHouse.
+fn rows(batch: &BatchHeader) -> usize {
+    match batch.kind {
+        BatchKind::Events | BatchKind::Messages => batch.count as usize,
+        // Another consumer applies them.
+        BatchKind::Profiles => 0,
+    }
+}
 
 impl Gather {
     /// Runs until stopped and drained, or aborted, or the spool is closed and drained.
@@ -156,7 +165,7 @@ impl Gather {
         super::tests::panic_at_poison(frame);
         match Batch::from_bytes(frame.payload.clone()) {
             Ok(batch) => {
-                open.rows += batch.header().count as usize;
+                open.rows += rows(batch.header());
                 open.batches.push(batch);
             }
             Err(reason) => {

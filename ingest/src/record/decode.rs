@@ -18,6 +18,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<BatchHeader, CorruptBatch> {
     let kind = match fixed[1] {
         1 => BatchKind::Events,
         2 => BatchKind::Messages,
+        3 => BatchKind::Profiles,
         other => return Err(CorruptBatch::Kind(other)),
     };
     if fixed[2..4] != [0, 0] {

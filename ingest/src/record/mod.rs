@@ -1,7 +1,7 @@
 //! The durable form of admitted events: what a spool frame holds.
 //!
-//! One [`Batch`] is the accepted part of one request, or some of what happened to messages
-//! ([`MessageEvent`]). It is written once, by [`BatchBuilder`] or [`MessageBatchBuilder`], and
+//! One [`Batch`] is the accepted part of one request, some of what happened to messages ([`MessageEvent`]), or what
+//! calls say of profiles ([`ProfileCall`]). It is written once, by [`BatchBuilder`] or a builder of its kind, and
 //! read many times: by the ClickHouse writer, by triggers, and after a restart from disk. Reading
 //! is zero-copy: an [`EventView`] borrows from the batch's bytes.
 //!
@@ -11,8 +11,8 @@
 //!
 //! ```text
 //! batch   version u8 = 1 · kind u8 · zero u16 · count u32 · workspace_id [16] · received_at_ms i64
-//!         · first_seq u64 · event × count (kind 1) or message × count (kind 2, see `message`),
-//!         and nothing after it
+//!         · first_seq u64 · event × count (kind 1), message × count (kind 2, see `message`) or
+//!         call × count (kind 3, see `profile_call`), and nothing after it
 //! event   event_bytes u32 (of all of the event, itself included) · timestamp_ms i64 · day u16
 //!         · flags u16 (bit 0: order, bit 1: untrusted) · number_count u16 · length of each of the nine identifiers u16
 //!         · properties_bytes u32 · order? · number × number_count · text
@@ -29,6 +29,7 @@
 mod decode;
 mod encode;
 mod message;
+mod profile_call;
 mod sequence;
 mod view;
 
@@ -42,7 +43,9 @@ pub use encode::BatchBuilder;
 pub use message::{
     MESSAGE_TEXT_BYTES_MAX, MessageBatchBuilder, MessageEvent, MessageEvents, MessageKind,
 };
+pub use profile_call::{ProfileBatchBuilder, ProfileCall, ProfileCallKind, ProfileCalls};
 pub use sequence::Sequence;
+pub(crate) use view::NumbersMark;
 pub use view::{EventView, NumberBuffer, Numbers, NumbersIter, OrderView};
 
 /// Version written into the first byte of every batch.
@@ -70,6 +73,8 @@ pub enum BatchKind {
     Events = 1,
     /// What happened to messages.
     Messages = 2,
+    /// What calls of event SDKs say of profiles.
+    Profiles = 3,
 }
 
 /// What all events of a batch share.
@@ -111,7 +116,7 @@ pub enum CorruptBatch {
     Inconsistent(&'static str),
 }
 
-/// Admitted events of one request, or message events appended together. Cloning shares the bytes.
+/// Admitted events or profile calls of one request, or message events appended together. Cloning shares the bytes.
 #[derive(Debug, Clone)]
 pub struct Batch {
     bytes: Bytes,
@@ -127,6 +132,7 @@ impl Batch {
             rest = match header.kind {
                 BatchKind::Events => decode::event(rest)?.1,
                 BatchKind::Messages => message::read(rest)?.1,
+                BatchKind::Profiles => profile_call::read(rest)?.1,
             };
         }
         if !rest.is_empty() {
@@ -172,6 +178,14 @@ impl Batch {
             rest: self.bytes.get(HEADER_BYTES..).unwrap_or_default(),
             next_seq: self.header.first_seq,
             left: self.count_of(BatchKind::Messages),
+        }
+    }
+
+    /// The profile calls in the order they were made; none in a batch of another kind.
+    pub fn profile_calls(&self) -> ProfileCalls<'_> {
+        ProfileCalls {
+            rest: self.bytes.get(HEADER_BYTES..).unwrap_or_default(),
+            left: self.count_of(BatchKind::Profiles),
         }
     }
 

@@ -112,11 +112,29 @@ pub struct NumberBuffer {
     paths: String,
 }
 
+/// A state of a [`NumberBuffer`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NumbersMark {
+    table: usize,
+    paths: usize,
+}
+
 impl NumberBuffer {
     /// Forgets all leaves, keeps the memory.
     pub fn clear(&mut self) {
         self.table.clear();
         self.paths.clear();
+    }
+
+    /// Where the leaves end that were added so far, for [`Self::truncate`].
+    pub(crate) fn mark(&self) -> NumbersMark {
+        NumbersMark { table: self.table.len(), paths: self.paths.len() }
+    }
+
+    /// Forgets the leaves that were added since then.
+    pub(crate) fn truncate(&mut self, mark: NumbersMark) {
+        self.table.truncate(mark.table);
+        self.paths.truncate(mark.paths);
     }
 
     /// Bytes of all paths so far.

@@ -105,7 +105,7 @@ impl Window {
         Fingerprint { workspace_id: key.workspace_id, hash: [first, hasher.finish()] }
     }
 
-    /// Presents an id received now; remembers it when it is new.
+    /// Presents an id of an event of that time, mostly now; remembers it when it is new.
     pub fn claim(&self, id: Fingerprint, now_ms: i64) -> Claim {
         let mut shard = self.shard(id).lock();
         match shard.find(id.hash) {

@@ -34,6 +34,7 @@ use super::{
 const AFTER_QUIET: Duration = Duration::from_mins(5);
 
 /// The stored facts about a recipient and their addresses.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each from a column")]
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub recipient: Recipient,
@@ -41,6 +42,8 @@ pub struct Facts {
     pub phone_normal: Option<String>,
     /// Whether the profile was deleted.
     pub is_deleted: bool,
+    /// Whether other profiles were merged into it.
+    pub is_survivor: bool,
     /// The recorded consent to the channel.
     pub consent: Option<ChannelStatus>,
     /// Whether a hard bounce marked the address.

@@ -4,6 +4,7 @@ pub mod claimed;
 mod context;
 pub mod eligibility;
 mod keyword;
+pub mod merged;
 pub mod message;
 pub mod plan;
 mod recipient;

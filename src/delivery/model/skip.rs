@@ -23,6 +23,8 @@ pub enum SkipReason {
     AbInconclusive,
     /// The campaign was sent to the recipient before.
     ResendPolicy,
+    /// The recipient got the campaign as another profile, which was merged with this one.
+    Merged,
 }
 
 impl SkipReason {
@@ -44,6 +46,7 @@ impl SkipReason {
             Self::Expired => "expired",
             Self::AbInconclusive => "ab_inconclusive",
             Self::ResendPolicy => "resend_policy",
+            Self::Merged => "merged",
         }
     }
 }

@@ -321,14 +321,22 @@ pub(crate) async fn sent_before(
 ) -> Result<std::collections::HashSet<UserId>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query_scalar!(
-        r#"select distinct user_id as "user_id!" from message
-           where workspace_id = $1 and campaign_id = $2 and user_id = any($4) and occurrence <> $3
-               and purpose = 'campaign' and status in ('sent', 'sending', 'unknown')
-               and ($5::timestamptz is null or coalesce(sent_at, created_at) >= $5)
+        r#"with person as (
+               select id, id as survivor from unnest($4::bytea[]) as id
+               union all
+               select id, merged_into from users where workspace_id = $1 and merged_into = any($4)
+           )
+           select p.survivor as "user_id!"
+           from person p
+           join message m on m.workspace_id = $1 and m.campaign_id = $2 and m.user_id = p.id
+           where m.occurrence <> $3 and m.purpose = 'campaign'
+               and m.status in ('sent', 'sending', 'unknown')
+               and ($5::timestamptz is null or coalesce(m.sent_at, m.created_at) >= $5)
            union
-           select user_id from campaign_received
-           where workspace_id = $1 and campaign_id = $2 and user_id = any($4)
-               and ($5::timestamptz is null or last_sent_at >= $5)"#,
+           select p.survivor
+           from person p
+           join campaign_received r on r.workspace_id = $1 and r.campaign_id = $2 and r.user_id = p.id
+           where $5::timestamptz is null or r.last_sent_at >= $5"#,
         workspace.uuid(),
         campaign.uuid(),
         occurrence,

@@ -236,7 +236,8 @@ pub(crate) async fn capped(
     full.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// Takes back the last counted message of users to whom none was sent.
+/// Takes back the last counted message of users to whom none was sent; what was counted for a merged profile is its
+/// survivor's now.
 pub(crate) async fn uncount_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -245,8 +246,12 @@ pub(crate) async fn uncount_sends(
 ) -> Result<()> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     sqlx::query!(
-        "update send_tally t set sends = t.sends - 1
-         from (select id from unnest($2::bytea[]) as u (id) order by id) u
+        "update send_tally t set sends = greatest(0, t.sends - u.count)
+         from (
+             select survivor_of($1, id) as id, count(distinct id)::integer as count
+             from unnest($2::bytea[]) as u (id)
+             group by 1
+             order by 1) u
          cross join lateral (
              select hour from send_tally
              where workspace_id = $1 and user_id = u.id and channel = $3 and sends > 0

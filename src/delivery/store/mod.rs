@@ -8,6 +8,7 @@ pub(crate) mod idempotency;
 pub mod in_app;
 pub(crate) mod last_sender;
 pub(crate) mod limits;
+pub(crate) mod merged;
 pub mod messages;
 pub(crate) mod queues;
 pub(crate) mod recipients;

@@ -23,6 +23,8 @@ pub(crate) async fn facts(
         r#"select u.id, u.external_id, u.email, u.phone, u.phone_normal,
                u.attributes as "attributes: Json<Map<String, Value>>",
                u.deleted_at is not null as "is_deleted!",
+               exists (select from users f where f.workspace_id = $1 and f.merged_into = u.id)
+                   as "is_survivor!",
                c.status as "consent?", coalesce(not c.is_valid, false) as "is_invalid!",
                coalesce(o.status = 'unsubscribed', false) as "has_left_list!",
                array(
@@ -63,6 +65,7 @@ pub(crate) async fn facts(
                 },
                 phone_normal: row.phone_normal,
                 is_deleted: row.is_deleted,
+                is_survivor: row.is_survivor,
                 consent: row.consent.as_deref().and_then(ChannelStatus::named),
                 is_invalid: row.is_invalid,
                 has_left_list: row.has_left_list,
@@ -136,7 +139,7 @@ pub(crate) async fn clocks(
         .collect()
 }
 
-/// The variants that these users were first assigned in a campaign.
+/// The variants that these users were first assigned in a campaign, themselves or as a profile that was merged into them.
 pub(crate) async fn exposures(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -145,8 +148,15 @@ pub(crate) async fn exposures(
 ) -> Result<HashMap<UserId, String>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
-        "select user_id, variant_id from campaign_exposure
-         where workspace_id = $1 and campaign_id = $2 and user_id = any($3)",
+        r#"select distinct on (p.survivor) p.survivor as "user_id!", e.variant_id
+         from (
+             select id, id as survivor from unnest($3::bytea[]) as id
+             union all
+             select id, merged_into from users where workspace_id = $1 and merged_into = any($3)
+         ) p
+         join campaign_exposure e
+             on e.workspace_id = $1 and e.campaign_id = $2 and e.user_id = p.id
+         order by p.survivor, p.id <> p.survivor, p.id"#,
         workspace.uuid(),
         campaign.uuid(),
         &ids as _,

@@ -1,7 +1,7 @@
 //! Triggered campaigns, the events they match, and the rules of entry. Without I/O.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     time::Duration,
 };
 
@@ -10,7 +10,10 @@ use campaigns::model::{
     message::MessageChannel,
     settings::trigger::{ReEntry, TriggerConfig},
 };
-use contacts::audience::model::{AudienceQuery, Condition, Person, Targeting};
+use contacts::{
+    audience::model::{AudienceQuery, Condition, Person, Targeting},
+    events::model::people::{LinkedProfile, LinkedProfiles},
+};
 use ingest::record::{BatchHeader, EventView};
 use kernel::{CampaignId, ListId, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value, json};
@@ -113,6 +116,8 @@ pub(super) struct TriggerEvent {
     pub(super) service_user: Option<UserId>,
     /// As tracked in `userId`.
     pub(super) user: String,
+    /// As tracked in `anonymousId`, where the event has no user.
+    pub(super) anonymous: String,
     name: String,
     properties: Map<String, Value>,
     happened: Timestamp,
@@ -136,6 +141,11 @@ impl TriggerEvent {
             id: event.event_id.to_owned(),
             service_user: event.service_user_id.parse().ok(),
             user: event.user_id.to_owned(),
+            anonymous: if event.user_id.is_empty() && event.service_user_id.is_empty() {
+                event.anonymous_id.to_owned()
+            } else {
+                String::new()
+            },
             name: event.event_name.to_owned(),
             properties: serde_json::from_str(event.properties)?,
             happened: Timestamp::from_millis(event.timestamp_ms),
@@ -167,6 +177,7 @@ impl TriggerEvent {
 pub(super) struct KnownProfiles {
     by_id: HashMap<UserId, Option<String>>,
     by_external_id: HashMap<String, UserId>,
+    linked: LinkedProfiles,
 }
 
 impl KnownProfiles {
@@ -178,17 +189,55 @@ impl KnownProfiles {
         self.by_id.insert(user, external_id);
     }
 
-    /// The profile of an event: by `serviceUserId`, else by the external id in `userId`, else by an internal id in
-    /// `userId`. None without a match; aliases and anonymous ids match no profile.
-    pub(super) fn profile_of(&self, event: &TriggerEvent) -> Option<Person> {
-        let named = |id: UserId| self.by_id.contains_key(&id).then_some(id);
-        let user = event
-            .service_user
-            .and_then(named)
-            .or_else(|| self.by_external_id.get(&event.user).copied())
-            .or_else(|| event.user_as_id().and_then(named))?;
-        Some(Person { user, external_id: self.by_id.get(&user).cloned().flatten() })
+    /// Adds the profiles to which further ids of events are linked.
+    pub(super) fn add_linked(&mut self, linked: LinkedProfiles) {
+        self.linked = linked;
     }
+
+    /// The profile of an event: by `serviceUserId`, else by the external id in `userId`, else by an internal id in
+    /// `userId`, else by an id of a merged profile or a link. An event without a user is of the profile to which its
+    /// `anonymousId` is linked. None without a match.
+    pub(super) fn profile_of(&self, event: &TriggerEvent) -> Option<Person> {
+        let own = |id: UserId| {
+            let external_id = self.by_id.get(&id)?.clone();
+            Some(Person { user: id, external_id })
+        };
+        let linked = |profile: &LinkedProfile| {
+            let (user, external_id) = (profile.user, profile.external_id.clone());
+            profile.is_active.then_some(Person { user, external_id })
+        };
+        let by_service_user = event.service_user.and_then(|id| {
+            own(id).or_else(|| self.linked.by_user.get(&id.to_string()).and_then(linked))
+        });
+        by_service_user
+            .or_else(|| self.by_external_id.get(&event.user).copied().and_then(own))
+            .or_else(|| event.user_as_id().and_then(own))
+            .or_else(|| self.linked.by_user.get(&event.user).and_then(linked))
+            .or_else(|| self.linked.by_anonymous.get(&event.anonymous).and_then(linked))
+    }
+
+    /// The identifiers of these events of which no profile's own id is known.
+    pub(super) fn unknown<'e>(&self, events: impl Iterator<Item = &'e TriggerEvent>) -> UnknownIds {
+        let mut unknown = UnknownIds::default();
+        for event in events.filter(|event| self.profile_of(event).is_none()) {
+            let service_user = event.service_user.map(|id| id.to_string());
+            unknown.users.extend(service_user);
+            if !event.user.is_empty() {
+                unknown.users.insert(event.user.clone());
+            }
+            if !event.anonymous.is_empty() {
+                unknown.anonymous.insert(event.anonymous.clone());
+            }
+        }
+        unknown
+    }
+}
+
+/// Identifiers of events that may be linked to profiles.
+#[derive(Debug, Default)]
+pub(super) struct UnknownIds {
+    pub(super) users: BTreeSet<String>,
+    pub(super) anonymous: BTreeSet<String>,
 }
 
 /// The last entry of a profile into a campaign.
@@ -278,6 +327,7 @@ mod tests {
             id: id.to_owned(),
             service_user: None,
             user: "ann".to_owned(),
+            anonymous: String::new(),
             name: "Signed Up".to_owned(),
             properties: Map::new(),
             happened: at(received_ms),
@@ -380,6 +430,35 @@ mod tests {
             (Some(stranger), String::new(), None),
         ] {
             let event = TriggerEvent { service_user, user, ..event("a", 0) };
+            assert_eq!(known.profile_of(&event).map(|person| person.user), expected, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_of_the_profile_to_which_its_ids_are_linked() {
+        let (ann, bob) = (UserId::from_bytes([1; 12]), UserId::from_bytes([0xab; 12]));
+        let gone = UserId::from_bytes([3; 12]);
+        let linked = |user, is_active| LinkedProfile { user, external_id: None, is_active };
+        let mut known = KnownProfiles::default();
+        known.add(Person { user: ann, external_id: Some("ann".to_owned()) });
+        known.add_linked(LinkedProfiles {
+            by_user: HashMap::from([
+                ("robert".to_owned(), linked(bob, true)),
+                (gone.to_string(), linked(bob, true)),
+                ("deleted".to_owned(), linked(gone, false)),
+            ]),
+            by_anonymous: HashMap::from([("a1".to_owned(), linked(bob, true))]),
+        });
+        for (service_user, user, anonymous, expected) in [
+            (None, "robert", "", Some(bob)),
+            (Some(gone), "ann", "", Some(bob)),
+            (None, "ann", "", Some(ann)),
+            (None, "deleted", "", None),
+            (None, "", "a1", Some(bob)),
+            (None, "", "a2", None),
+        ] {
+            let (user, anonymous) = (user.to_owned(), anonymous.to_owned());
+            let event = TriggerEvent { service_user, user, anonymous, ..event("a", 0) };
             assert_eq!(known.profile_of(&event).map(|person| person.user), expected, "{event:?}");
         }
     }

@@ -48,7 +48,7 @@ pub(super) async fn lock(tx: &mut PgConnection, campaign: CampaignId) -> Result<
     Ok(())
 }
 
-/// The events that caused an entry already, and the last entries of these profiles.
+/// The events that caused an entry already, and the last entries of these profiles, those of merged ones among them.
 pub(super) async fn entries(
     tx: &mut PgConnection,
     trigger: &LiveTrigger,
@@ -67,10 +67,15 @@ pub(super) async fn entries(
     .fetch_all(&mut *tx)
     .await?;
     let rows = sqlx::query!(
-        r#"select user_id, max(entry) as "entry!", max(entered_at) as "at!"
-         from campaign_entry
-         where workspace_id = $1 and campaign_id = $2 and user_id = any($3)
-         group by user_id"#,
+        r#"select p.survivor as "user_id!", max(e.entry) as "entry!", max(e.entered_at) as "at!"
+         from (
+             select id, id as survivor from unnest($3::bytea[]) as id
+             union all
+             select id, merged_into from users where workspace_id = $1 and merged_into = any($3)
+         ) p
+         join campaign_entry e
+             on e.workspace_id = $1 and e.campaign_id = $2 and e.user_id = p.id
+         group by p.survivor"#,
         workspace.uuid(),
         campaign.uuid(),
         users,

@@ -7,21 +7,32 @@ mod person;
 mod subscriptions;
 mod track;
 
+use http::HeaderMap;
 use utoipa_axum::router::OpenApiRouter;
+use web::auth::WriteKey;
 
 use super::Origins;
-use crate::SdkState;
+use crate::{SdkState, event_sdks};
 
-/// The routes of `/v1`. `limited` adds a rate limit inside the CORS layer, so that pages can read its
+/// The routes for apps and of event SDKs. `limited` adds a rate limit inside the CORS layer, so that pages can read its
 /// refusals.
 pub fn routes(
     origins: &Origins,
-    limited: impl FnOnce(OpenApiRouter<SdkState>) -> OpenApiRouter<SdkState>,
+    limited: impl Fn(OpenApiRouter<SdkState>) -> OpenApiRouter<SdkState>,
 ) -> OpenApiRouter<SdkState> {
-    let routes = OpenApiRouter::new()
-        .merge(track::routes())
+    let apps = OpenApiRouter::new()
         .merge(devices::routes())
         .merge(in_app::routes())
         .merge(subscriptions::routes());
-    browsers::open(limited(routes), origins)
+    let events = limited(event_sdks::routes());
+    OpenApiRouter::new()
+        .merge(browsers::open(limited(apps), origins, browsers::APP_HEADERS, &[]))
+        .merge(browsers::open(limited(track::routes()), origins, browsers::TRACK_HEADERS, &[]))
+        .merge(browsers::open(events, origins, browsers::EVENT_HEADERS, &event_sdks::open_routes()))
+}
+
+/// Whether a request says that it comes from a program with a secret key on a route of event SDKs: those have no
+/// rate limit. Others are limited by peer before their key is checked.
+pub fn is_of_server(headers: &HeaderMap) -> bool {
+    event_sdks::is_with_write_key(headers) && WriteKey::is_of_server(headers)
 }

@@ -60,7 +60,13 @@ pub(crate) async fn subject(
     };
     match profile(db, workspace, proven).await? {
         Some(user) if name == proven || name == user.to_string() => Ok(Subject::Proven(user)),
+        // The person may go by further ids.
+        Some(user) => match users::ops::id_of(db, workspace, name).await {
+            Ok(named) if named == user => Ok(Subject::Proven(user)),
+            Ok(_) | Err(Error::NotFound(_)) => Err(ANOTHER_PERSON),
+            Err(fault) => Err(fault),
+        },
         None if name == proven => Err(Error::NotFound("User")),
-        _ => Err(ANOTHER_PERSON),
+        None => Err(ANOTHER_PERSON),
     }
 }

@@ -7,10 +7,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use analytics::events::PersonIds;
 use analytics::messages::{
     Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, sole_base_currency,
     touches,
 };
+use contacts::events::ops::people::{further_identifiers, linked_profiles};
 use kernel::{
     Error, Result, Timestamp, UserId, WorkspaceId,
     time::{HOUR, millis},
@@ -134,12 +136,42 @@ pub(super) async fn untrusted_names(app: &Services, workspace: WorkspaceId) -> R
 /// An event that matches a goal and is not yet credited.
 pub(super) struct MatchedEvent {
     pub(super) identifiers: [String; 2],
+    /// The anonymous id, where there are no identifiers.
+    anonymous: String,
     pub(super) at_ms: i64,
     pub(super) goals: Vec<Goal>,
     /// Indexes of the other campaigns that do not count the event.
     not_counted_by: Vec<u16>,
     /// Indexes of the other campaigns that do not count its revenue.
     not_earned_by: Vec<u16>,
+}
+
+/// Profiles by the identifiers of events.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    by_user: HashMap<String, Vec<UserId>>,
+    by_anonymous: HashMap<String, Vec<UserId>>,
+}
+
+impl People {
+    fn users(&self) -> impl Iterator<Item = &UserId> {
+        self.by_user.values().chain(self.by_anonymous.values()).flatten()
+    }
+
+    /// The profiles of the person of an event.
+    pub(super) fn of(&self, event: &MatchedEvent) -> BTreeSet<UserId> {
+        let by_user = event.identifiers.iter().filter_map(|id| self.by_user.get(id));
+        by_user.chain(self.by_anonymous.get(&event.anonymous)).flatten().copied().collect()
+    }
+
+    /// Adds to each profile those that are the same person.
+    fn extend(&mut self, same: &HashMap<UserId, Vec<UserId>>) {
+        for users in self.by_user.values_mut().chain(self.by_anonymous.values_mut()) {
+            let further: Vec<UserId> =
+                users.iter().filter_map(|user| same.get(user)).flatten().copied().collect();
+            users.extend(further);
+        }
+    }
 }
 
 /// A scan of all events of one name.
@@ -164,7 +196,7 @@ impl ConversionScan<'_> {
                 .chain(self.others)
                 .any(|it| it.has_conditions_for(self.name)),
             without_apps: self.without_apps,
-            identifiers: identifiers.as_deref(),
+            identifiers: identifiers.as_ref(),
             start_ms,
             end_ms,
             events_max: EVENTS_MAX + 1,
@@ -187,13 +219,17 @@ impl ConversionScan<'_> {
         self.credit(met, found).await
     }
 
-    /// Both identifiers of the filter's person.
-    async fn identifiers(&self) -> Result<Option<Vec<String>>> {
+    /// The identifiers of the filter's person.
+    async fn identifiers(&self) -> Result<Option<PersonIds>> {
         let Some(user) = self.filter.of else { return Ok(None) };
         let found =
             store::people::contact_info(self.app.db(), self.scope.workspace, &[user]).await?;
         let external_id = found.into_iter().find_map(|(_, info)| info.external_id);
-        Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
+        let (db, workspace) = (self.app.db(), self.scope.workspace);
+        let further = further_identifiers(db, workspace, &[user]).await?.remove(&user);
+        let mut ids = further.unwrap_or_default();
+        ids.users.extend(std::iter::once(user.to_string()).chain(external_id));
+        Ok(Some(ids))
     }
 
     pub(super) fn match_goals(&self, event: Conversion) -> Option<MatchedEvent> {
@@ -217,6 +253,7 @@ impl ConversionScan<'_> {
         };
         Some(MatchedEvent {
             identifiers: [event.user_id, event.service_user_id],
+            anonymous: event.anonymous,
             at_ms: event.at_ms,
             goals,
             not_counted_by: places(&|other| !other.converts(&candidate)),
@@ -236,15 +273,12 @@ impl ConversionScan<'_> {
         let last_of = |credits: &[Credit]| credits.last().map_or(0, |credit| credit.event + 1);
         let first_number = last_of(&found.credited).max(last_of(&found.by_assignment));
         for (number, event) in (first_number..).zip(&met) {
-            let whose: BTreeSet<UserId> = event
-                .identifiers
+            let near: Vec<&Touch> = people
+                .of(event)
                 .iter()
-                .filter_map(|id| people.get(id))
+                .filter_map(|user| touches.get(user.bytes()))
                 .flatten()
-                .copied()
                 .collect();
-            let near: Vec<&Touch> =
-                whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
             let sent: Vec<&Touch> =
                 near.iter().filter(|touch| touch.class <= CLASS_SENT).copied().collect();
             for goal in &event.goals {
@@ -257,12 +291,10 @@ impl ConversionScan<'_> {
         Ok(())
     }
 
-    /// Finds the profiles of the identifiers in the events.
-    pub(super) async fn people(
-        &self,
-        met: &[MatchedEvent],
-    ) -> Result<HashMap<String, Vec<UserId>>> {
-        let mut people: HashMap<String, Vec<UserId>> = HashMap::new();
+    /// Finds the profiles of the identifiers in the events: of each person all profiles that were merged into one.
+    pub(super) async fn people(&self, met: &[MatchedEvent]) -> Result<People> {
+        let (db, workspace) = (self.app.db(), self.scope.workspace);
+        let mut people = People::default();
         let identifiers: HashSet<&String> =
             met.iter().flat_map(|event| &event.identifiers).filter(|id| !id.is_empty()).collect();
         for id in &identifiers {
@@ -270,28 +302,41 @@ impl ConversionScan<'_> {
             if let Ok(user) = id.parse::<UserId>()
                 && user.to_string() == **id
             {
-                people.entry((*id).clone()).or_default().push(user);
+                people.by_user.entry((*id).clone()).or_default().push(user);
             }
         }
         let identifiers: Vec<String> = identifiers.into_iter().cloned().collect();
-        let named =
-            store::people::of_external_ids(self.app.db(), self.scope.workspace, &identifiers)
-                .await?;
-        for (external_id, user) in named {
-            people.entry(external_id).or_default().push(user);
+        for (external_id, user) in
+            store::people::of_external_ids(db, workspace, &identifiers).await?
+        {
+            people.by_user.entry(external_id).or_default().push(user);
         }
+        let anonymous: HashSet<&String> =
+            met.iter().map(|event| &event.anonymous).filter(|id| !id.is_empty()).collect();
+        let anonymous: Vec<String> = anonymous.into_iter().cloned().collect();
+        let unknown: Vec<String> =
+            identifiers.into_iter().filter(|id| !people.by_user.contains_key(id)).collect();
+        let linked = linked_profiles(db, workspace, &unknown, &anonymous).await?;
+        for (id, profile) in linked.by_user {
+            people.by_user.entry(id).or_default().push(profile.user);
+        }
+        for (id, profile) in linked.by_anonymous {
+            people.by_anonymous.entry(id).or_default().push(profile.user);
+        }
+        let users: Vec<UserId> = people.users().copied().collect();
+        let merged = store::people::merged(db, workspace, &users).await?;
+        people.extend(&merged);
         Ok(people)
     }
 
     /// The messages sent to people, by person, oldest first.
     async fn touches(
         &self,
-        people: &HashMap<String, Vec<UserId>>,
+        people: &People,
         start_ms: i64,
         end_ms: i64,
     ) -> Result<HashMap<[u8; 12], Vec<Touch>>> {
-        let users: BTreeSet<[u8; 12]> =
-            people.values().flatten().map(|user| *user.bytes()).collect();
+        let users: BTreeSet<[u8; 12]> = people.users().map(|user| *user.bytes()).collect();
         let users: Vec<[u8; 12]> = users.into_iter().collect();
         let campaigns: Vec<Uuid> = std::iter::once(self.own)
             .chain(

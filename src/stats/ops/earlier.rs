@@ -91,9 +91,7 @@ pub(super) async fn earlier(
     let mut by_person: HashMap<PersonId, Vec<EarlierEvent>> = HashMap::new();
     for event in &met {
         let Some(value) = value_of(&event.goals, filter) else { continue };
-        let users = event.identifiers.iter().filter_map(|id| people.get(id)).flatten();
-        let users: std::collections::BTreeSet<UserId> = users.copied().collect();
-        for user in users {
+        for user in people.of(event) {
             let event = EarlierEvent { at_ms: event.at_ms, value };
             by_person.entry(*user.bytes()).or_default().push(event);
         }

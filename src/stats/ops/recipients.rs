@@ -1,6 +1,9 @@
 //! The recipients of a campaign, and the history of one of them.
 
-use std::collections::HashMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
 
 use analytics::messages::{self, Happening, Recipient, RecipientFilter};
 use kernel::{Error, Result, UserId};
@@ -60,7 +63,7 @@ pub struct Timeline {
     pub credits: Vec<Credit>,
 }
 
-/// The history of a campaign's messages to one person, identified by either id.
+/// The history of a campaign's messages to one person, identified by any id, with those to profiles that were merged.
 ///
 /// # Errors
 /// Not found if the campaign has no message for them.
@@ -74,25 +77,35 @@ pub async fn timeline(app: &Services, scope: &ReportScope, named: &str) -> Resul
     let by_name = [named.to_owned()];
     let external = store::people::of_external_ids(app.db(), scope.workspace, &by_name).await?;
     users.extend(external.into_iter().map(|(_, user)| user));
-    for user in users {
-        let happenings = messages::timeline(
-            app.analytics(),
-            scope.workspace.uuid(),
-            scope.campaign.id.uuid(),
-            &user.to_string(),
-        )
-        .await?;
-        if happenings.is_empty() {
+    let (db, workspace) = (app.db(), scope.workspace);
+    let same = store::people::merged(db, workspace, &users).await?;
+    let others: Vec<UserId> =
+        users.iter().filter_map(|user| same.get(user)).flatten().copied().collect();
+    users.extend(others);
+    let mut found: Option<UserId> = None;
+    let (mut happenings, mut messages) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for user in users.into_iter().filter(|user| seen.insert(*user)) {
+        let text = user.to_string();
+        let (of, campaign) = (workspace.uuid(), scope.campaign.id.uuid());
+        let theirs = messages::timeline(app.analytics(), of, campaign, &text).await?;
+        if theirs.is_empty() {
             continue;
         }
-        let text = user.to_string();
+        found = found.or(Some(user));
+        happenings.extend(theirs);
         let cohort = scope.cohort();
-        let messages = messages::messages_to(app.analytics(), &cohort, &text).await?;
-        let filter = CreditFilter { of: Some(user), ..CreditFilter::default() };
-        let currency = reporting_currency(app, scope.workspace).await?;
-        let mut credits = credits(app, scope, currency.as_deref(), &filter).await?.credited;
-        credits.sort_by_key(|credit| credit.at_ms);
-        return Ok(Timeline { user, messages, happenings, credits });
+        messages.extend(messages::messages_to(app.analytics(), &cohort, &text).await?);
     }
-    Err(NOT_FOUND)
+    let user = found.ok_or(NOT_FOUND)?;
+    let user = store::people::survivor(db, workspace, user).await?;
+    happenings.sort_by_key(|happening| happening.at_ms);
+    if seen.len() > 1 {
+        messages.sort_by_key(|message: &Recipient| Reverse(message.queued_ms.max(message.sent_ms)));
+    }
+    let filter = CreditFilter { of: Some(user), ..CreditFilter::default() };
+    let currency = reporting_currency(app, workspace).await?;
+    let mut credits = credits(app, scope, currency.as_deref(), &filter).await?.credited;
+    credits.sort_by_key(|credit| credit.at_ms);
+    Ok(Timeline { user, messages, happenings, credits })
 }

@@ -1,5 +1,7 @@
 //! The profiles of identifiers in events, and the contact data of recipients.
 
+use std::collections::HashMap;
+
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
@@ -81,4 +83,49 @@ pub(crate) async fn contact_info(
             Ok((user_id(&row.id)?, contact_info))
         })
         .collect()
+}
+
+/// The other profiles of the same person: those that were merged into it, and the one that it was merged into.
+pub(crate) async fn merged(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, Vec<UserId>>> {
+    let ids: Vec<Vec<u8>> = users.iter().map(|id| id.bytes().to_vec()).collect();
+    let rows = sqlx::query!(
+        r#"with asked as (
+               select u.id, coalesce(u.merged_into, u.id) as survivor
+               from users u
+               where u.workspace_id = $1 and u.id = any($2)
+           )
+           select a.id, f.id as "other!"
+           from asked a
+           join users f on f.workspace_id = $1 and f.merged_into = a.survivor
+           where f.id <> a.id
+           union
+           select id, survivor from asked where survivor <> id"#,
+        workspace.uuid(),
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut found: HashMap<UserId, Vec<UserId>> = HashMap::new();
+    for row in rows {
+        if let Some(id) = row.id {
+            found.entry(user_id(&id)?).or_default().push(user_id(&row.other)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The profile that an internal id stands for.
+pub(crate) async fn survivor(db: &PgPool, workspace: WorkspaceId, user: UserId) -> Result<UserId> {
+    let found = sqlx::query_scalar!(
+        r#"select survivor_of($1, $2) as "survivor!""#,
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_one(db)
+    .await?;
+    user_id(&found)
 }

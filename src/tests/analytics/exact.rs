@@ -81,6 +81,7 @@ fn filters() -> Vec<EventFilter> {
                 [(None, None), (Some(TIMES[2]), Some(TIMES[5])), (Some(TIMES[3]), None)]
             {
                 filters.push(EventFilter {
+                    anonymous_ids: Vec::new(),
                     user_ids: ids.clone().map(|ids| ids.into_iter().map(str::to_owned).collect()),
                     event_name: event_name.clone(),
                     start_ms: start.map(ms),

@@ -1,5 +1,6 @@
 //! Queries on the real ClickHouse, a database per test.
 
+mod anonymous;
 mod exact;
 mod fixture;
 mod lists;

@@ -65,6 +65,14 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("PUT", "/users/by-user-id/{userId}", "", json!({}), "users:write"),
         ("PUT", "/users/{userId}", "", json!({"phone": "1"}), "users:write"),
         ("GET", "/users/{userId}/events", "", none.clone(), "users:read"),
+        ("GET", "/users/{userId}/identities", "", none.clone(), "users:read"),
+        (
+            "POST",
+            "/users/merge",
+            "",
+            json!({"from": ids.user, "into": ids.external}),
+            "users:write",
+        ),
         ("DELETE", "/users/{userId}", "", none, "users:delete"),
     ]
 }

@@ -25,6 +25,35 @@ const UNDESCRIBED: &[&str] = &[
     "/l/",
     "/s/",
     "/callbacks/",
+    "/v1/projects/",
+];
+
+/// Routes of event SDKs, whose protocols define their forms.
+const OF_EVENT_SDKS: &[&str] = &[
+    "/v1/batch",
+    "/v1/import",
+    "/v1/identify",
+    "/v1/page",
+    "/v1/screen",
+    "/v1/group",
+    "/v1/alias",
+    "/v1/b",
+    "/v1/t",
+    "/v1/i",
+    "/v1/p",
+    "/v1/s",
+    "/v1/g",
+    "/v1/a",
+    "/v1/m",
+    "/beacon/v1/batch",
+    "/pixel/v1/track",
+    "/pixel/v1/page",
+    "/batch",
+    "/capture",
+    "/e",
+    "/i/v0/e",
+    "/flags",
+    "/decide",
 ];
 
 /// Characters of a problem and of an answer that a failed test shows.
@@ -46,7 +75,8 @@ pub(super) struct Seen<'a> {
 /// schema does not know.
 pub(super) fn require_described(seen: Seen<'_>) {
     static DESCRIPTION: LazyLock<Description> = LazyLock::new(Description::new);
-    let is_left_out = UNDESCRIBED.iter().any(|path| seen.path.starts_with(path));
+    let is_left_out = UNDESCRIBED.iter().any(|path| seen.path.starts_with(path))
+        || OF_EVENT_SDKS.contains(&seen.path.trim_end_matches('/'));
     // What these two answer follows from the other methods.
     let is_implied = [Method::HEAD, Method::OPTIONS].contains(seen.method);
     if is_left_out || is_implied {

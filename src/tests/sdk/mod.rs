@@ -2,6 +2,7 @@
 
 mod browsers;
 mod devices;
+mod event_sdks;
 mod identity;
 mod in_app;
 mod optional;

@@ -10,6 +10,7 @@ mod fixture;
 mod late_opt_outs;
 mod lifecycle;
 mod limits;
+mod merged_profiles;
 mod occurrences;
 mod processes;
 mod quiet;

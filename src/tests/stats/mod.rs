@@ -5,6 +5,7 @@ mod comparisons;
 mod false_alarms;
 mod fixture;
 mod guardrails;
+mod merged_people;
 mod model;
 mod random;
 mod rates;

@@ -13,7 +13,7 @@ const LAYERS: [&str; 4] = ["model", "store", "ops", "api"];
 
 /// Areas each area may use, besides itself. What is no area (`kernel`, `http`, `auth`, …) is free.
 const SIDEWAYS: &[(&str, &[&str])] = &[
-    ("audience", &["consent"]),
+    ("audience", &["consent", "events"]),
     ("callbacks", &["delivery"]),
     ("campaigns", &["audience", "lists", "sender_domains"]),
     ("consent", &["suppressions"]),
@@ -34,25 +34,41 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ),
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
+    ("identity", &["consent", "users"]),
     ("lists", &["consent"]),
+    // Calls of event SDKs become changes of profiles and links.
+    ("profile_calls", &["identity", "users"]),
     // Apps may do what callers of the API may do, by the same functions.
-    ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
+    (
+        "sdk",
+        &[
+            "audience",
+            "campaigns",
+            "consent",
+            "delivery",
+            "events",
+            "lists",
+            "profile_calls",
+            "users",
+        ],
+    ),
     ("sender_domains", &[]),
-    ("stats", &["campaigns"]),
+    ("stats", &["campaigns", "events"]),
     ("suppressions", &[]),
     // A link that leads nowhere answers with the page of other links.
     ("tracking", &["delivery", "hosted_page"]),
     // An event becomes a message of a campaign.
-    ("triggers", &["audience", "campaigns", "delivery"]),
+    ("triggers", &["audience", "campaigns", "delivery", "events"]),
     ("users", &["consent", "events", "suppressions"]),
 ];
 
 /// Crates that areas are in. A crate may be one itself.
-const WITH_AREAS: [&str; 9] = [
+const WITH_AREAS: [&str; 10] = [
     "callbacks",
     "campaigns",
     "contacts",
     "delivery",
+    "identity",
     "millrace",
     "recipient_pages",
     "sdk",

@@ -22,12 +22,13 @@ const ALLOWED: &[(&str, &str)] = &[
     ("engines", "kernel metrics_catalogue config supervisor clickhouse-embedded ingest analytics"),
     ("web", "kernel metrics_catalogue supervisor ingest analytics"),
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web"),
+    ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
     ("sender_domains", "kernel web"),
     (
         "campaigns",
         "kernel metrics_catalogue config content statistics engines supervisor analytics web contacts sender_domains",
     ),
-    ("stats", "kernel statistics analytics web campaigns"),
+    ("stats", "kernel statistics analytics web contacts campaigns"),
     ("providers", "kernel config content engines ingest sender_domains campaigns"),
     (
         "delivery",
@@ -35,7 +36,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     ("callbacks", "kernel metrics_catalogue config supervisor web providers delivery"),
     ("recipient_pages", "kernel metrics_catalogue content web contacts providers delivery"),
-    ("sdk", "kernel engines ingest web contacts campaigns providers delivery"),
+    (
+        "sdk",
+        "kernel metrics_catalogue engines supervisor ingest web contacts identity campaigns providers delivery",
+    ),
 ];
 
 /// Crates that do without these libraries: what needs no HTTP server or PostgreSQL has none.

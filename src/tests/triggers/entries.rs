@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     campaigns::{call, id, made, put},
+    identity::{link, merge},
     kit::{Workspace, eventually, server},
 };
 
@@ -342,4 +343,37 @@ async fn a_cancelled_campaign_no_longer_triggers() {
     track(&workspace.api, "ann", "f", json!({})).await;
     until(&later, "f").await;
     assert_eq!(short(&entered(&once).await), [("e", "ann", 1)]);
+}
+
+#[tokio::test]
+async fn anonymous_events_trigger_for_linked_people_from_the_link_on() {
+    let workspace = Workspace::new().await;
+    let (api, always) = (&workspace.api, json!({"reEntry": "always"}));
+    people(api, &["ann", "old"]).await;
+    let campaign = launched(&workspace, always, json!({})).await;
+    let once = launched(&workspace, json!({"reEntry": "once"}), json!({})).await;
+    let anonymous = async |anonymous: &str, id: &str| {
+        let event = json!({"anonymousId": anonymous, "eventName": EVENT, "clientEventId": id});
+        api.post("/events/track", &event, 200).await;
+    };
+    let ann = api.get("/users/by-user-id/ann", 200).await.json()["id"].as_str().unwrap().to_owned();
+    anonymous("a1", "before").await;
+    caught_up().await;
+    link(&workspace, "a1", &ann).await;
+    anonymous("a1", "after").await;
+    anonymous("a2", "of no profile").await;
+    let first = until(&campaign, "after").await;
+    assert_eq!(short(&first), [("after", "ann", 1)]);
+
+    // Ids of a merged profile are the survivor's, and its entries count.
+    track(api, "old", "by old", json!({})).await;
+    until(&once, "by old").await;
+    merge(&workspace, "old", "ann").await;
+    track(api, "old", "merged", json!({})).await;
+    let all = until(&campaign, "merged").await;
+    let merged = all.iter().find(|it| it.event == "merged").unwrap();
+    assert_eq!((merged.user.as_str(), merged.occurrence), ("ann", 2));
+    caught_up().await;
+    let once: Vec<String> = entered(&once).await.into_iter().map(|it| it.event).collect();
+    assert_eq!(once, ["after", "by old"], "the person entered before");
 }

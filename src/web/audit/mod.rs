@@ -45,6 +45,8 @@ pub enum Action {
     Import,
     /// A write that does not change whether the contact is subscribed.
     ApiUpdate,
+    /// Another profile was merged into this one.
+    Merge,
 }
 
 impl Action {
@@ -60,6 +62,7 @@ impl Action {
             Self::Complaint => "complaint",
             Self::Import => "import",
             Self::ApiUpdate => "api_update",
+            Self::Merge => "merge",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
-use kernel::{Error, OrganizationId, Result, Tenant, WorkspaceId};
+use kernel::{Error, KeyId, OrganizationId, Result, Tenant, WorkspaceId};
 use secrecy::SecretString;
 
 use super::{
@@ -37,6 +37,11 @@ impl<S> Caller<S> {
     /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
         Tenant { organization: self.organization(), workspace: self.workspace() }
+    }
+
+    /// The id of the key.
+    pub fn key(&self) -> KeyId {
+        self.key.id
     }
 
     /// The workspace's reporting currency (ISO 4217), where one is set.
@@ -215,6 +220,11 @@ pub struct SdkTracker(SdkCaller);
 impl SdkTracker {
     pub fn workspace(&self) -> WorkspaceId {
         self.0.workspace()
+    }
+
+    /// The id of the key.
+    pub fn key(&self) -> KeyId {
+        self.0.key.id
     }
 }
 

@@ -13,6 +13,7 @@ mod credential;
 mod store;
 mod token;
 mod watch;
+mod write_key;
 
 pub mod keys;
 pub mod revoke;
@@ -23,6 +24,7 @@ pub use self::{
     caller::{Caller, CallerOrSession, Holder, SdkCaller, SdkTracker},
     scope::{Scope, ScopeName, ScopeSet, UnknownScope},
     token::KeyKind,
+    write_key::WriteKey,
 };
 
 use std::{

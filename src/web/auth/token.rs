@@ -36,7 +36,7 @@ impl KeyKind {
         [Self::Api, Self::Sdk].into_iter().find(|kind| kind.as_str() == text)
     }
 
-    const fn prefix(self) -> &'static str {
+    pub(super) const fn prefix(self) -> &'static str {
         match self {
             Self::Api => "mr_",
             Self::Sdk => "mrs_",

@@ -40,6 +40,10 @@ const FOREIGN_TEXT_BYTES_MAX: usize = 4 * 1024;
 #[schema(as = Error)]
 pub(super) struct Envelope<'r> {
     status_code: u16,
+    /// The status again, on the routes of event SDKs only, which read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    code: Option<u16>,
     /// The error; `Bad Request` when `errors` lists several fields.
     message: &'r str,
     /// One message per failed field; on 400 only.
@@ -55,6 +59,10 @@ pub(super) struct Envelope<'r> {
 /// of JSON. For pages that people open in a browser.
 #[derive(Debug, Clone, Copy)]
 pub struct HtmlErrorPage(pub fn(StatusCode) -> String);
+
+/// In the extensions of a response: its error has the status as `code`, too.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorWithCode;
 
 /// Texts of an [`Error`], kept in the extensions of the response until [`seal`] writes the body.
 #[derive(Debug, Clone)]
@@ -154,7 +162,11 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
         Some(HtmlErrorPage(page)) => ("text/html; charset=utf-8", page(parts.status).into_bytes()),
         None => (
             "application/json",
-            body_of(parts.status, &refusal.message, &refusal.errors, path, now),
+            Envelope {
+                code: parts.extensions.get::<ErrorWithCode>().map(|_| parts.status.as_u16()),
+                ..envelope(parts.status, &refusal.message, &refusal.errors, path, now)
+            }
+            .into_bytes(),
         ),
     };
     for stale in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
@@ -164,28 +176,34 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
     Response::from_parts(parts, Body::from(bytes))
 }
 
-fn body_of(
+fn envelope<'r>(
     status: StatusCode,
-    message: &str,
-    errors: &[String],
-    path: &str,
+    message: &'r str,
+    errors: &'r [String],
+    path: &'r str,
     timestamp: Timestamp,
-) -> Vec<u8> {
-    let envelope = Envelope {
+) -> Envelope<'r> {
+    Envelope {
         status_code: status.as_u16(),
+        code: None,
         message,
         errors: (status == StatusCode::BAD_REQUEST).then_some(errors),
         timestamp,
         path,
-    };
-    serde_json::to_vec(&envelope).expect("strings and numbers always serialize")
+    }
+}
+
+impl Envelope<'_> {
+    fn into_bytes(self) -> Vec<u8> {
+        serde_json::to_vec(&self).expect("strings and numbers always serialize")
+    }
 }
 
 /// The whole answer, including its head, to bytes that are not a request. Their path is not known.
 pub(super) fn whole(foreign: StatusCode, now: Timestamp) -> Vec<u8> {
     let status = status::folded(foreign);
     let message = status::words(foreign);
-    let body = body_of(status, message, &[message.to_owned()], "", now);
+    let body = envelope(status, message, &[message.to_owned()], "", now).into_bytes();
     let id = RequestId::of(&HeaderMap::new());
     let head = format!(
         "HTTP/1.1 {status}\r\n{CONTENT_TYPE}: application/json\r\n{CONTENT_LENGTH}: {}\r\n\
@@ -274,6 +292,14 @@ mod tests {
         assert_eq!(parts.status, StatusCode::NOT_FOUND);
         assert_eq!(parts.headers[CONTENT_TYPE], "text/html; charset=utf-8");
         assert_eq!(body.collect().await.unwrap().to_bytes(), "<p>404</p>");
+    }
+
+    #[tokio::test]
+    async fn the_status_is_the_code_where_a_route_asks_for_it() {
+        let mut response = ApiError(Error::Unauthenticated("Invalid API key")).into_response();
+        response.extensions_mut().insert(ErrorWithCode);
+        let (_, body) = sealed(response).await;
+        assert_eq!((&body["code"], &body["statusCode"]), (&body["statusCode"], &401.into()));
     }
 
     #[tokio::test]

@@ -56,7 +56,9 @@ impl Work {
     fn needs_worker(self, name: &str) -> bool {
         match self {
             Self::Ingest => name == spool::WRITER || name.starts_with("listener-"),
-            Self::Control => name == KEY_WATCH || name.starts_with("listener-"),
+            Self::Control => {
+                name == KEY_WATCH || name == "profile-calls" || name.starts_with("listener-")
+            }
             Self::Delivery => {
                 name.starts_with(ingest::pipeline::WORKER)
                     || name == "triggers"

@@ -271,11 +271,12 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
 }
 
 /// Applies the rates of apps to the routes of a router. A peer is counted before its key is checked, a key once
-/// it is verified ([`admit_app`]).
+/// it is verified ([`admit_app`]). A peer is not counted for requests that `is_exempt`.
 pub fn limited_to_apps<S>(
     mut routes: OpenApiRouter<S>,
     rates: &AppRates,
     proxies: &TrustedProxies,
+    is_exempt: fn(&HeaderMap) -> bool,
 ) -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -287,7 +288,8 @@ where
             class.clone().map(|class| Gate { class, status: Arc::default() })
         };
         let client = Client::of(request.extensions(), request.headers(), &proxies);
-        let peer = client.0.zip(gate(&rates.peer)).map(|(client, gate)| PeerGate { client, gate });
+        let counted = client.0.filter(|_| !is_exempt(request.headers()));
+        let peer = counted.zip(gate(&rates.peer)).map(|(client, gate)| PeerGate { client, gate });
         answer_app(peer, gate(&rates.key), request, next)
     }))
 }

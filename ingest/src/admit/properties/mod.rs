@@ -18,6 +18,7 @@ use super::element::Sent;
 use walk::Walk;
 
 pub(super) use refusal::reason;
+pub(super) use walk::{Member, Optional};
 
 /// What is stored when the caller sent none.
 const NONE: &str = "{}";
@@ -42,6 +43,14 @@ impl Properties {
             Sent::Refused(reason) => Some(reason.clone()),
             Sent::Other => Some("properties must be an object".to_owned()),
         };
+    }
+
+    /// Composes an object of these members and of what fits of another one. A broken rule is kept as the
+    /// [`fault`](Self::fault); gives the number of members of the other object that were left out.
+    pub(super) fn compose(&mut self, made: &[Member<'_, '_>], optional: Optional<'_, '_>) -> usize {
+        let left_out = self.walk.composed(made, optional);
+        self.fault = self.walk.take_fault().or_else(|| self.bounds_fault());
+        left_out
     }
 
     fn bounds_fault(&self) -> Option<String> {

@@ -46,6 +46,28 @@ fn the_name_of_a_refused_event_is_cut() {
 }
 
 #[test]
+fn refused_events_say_where_they_begin_and_whose_they_are() {
+    let begins = |body: &str| {
+        let rejected = admit(body).unwrap().rejected;
+        rejected.into_iter().map(|one| one.begin).collect::<Vec<_>>()
+    };
+    assert_eq!(begins(r#" {"a\u0041":1}"#), [Some(1)]);
+    let body = r#"[ { "":{"userId":"u"}},{},7,{"userId":"u","eventName":"A"},{"b":"["}]"#;
+    assert_eq!(begins(body), [Some(2), None, None, body.rfind('{')]);
+    // A body that simd-json refuses is taken apart.
+    let body = r#"[ {"userId":1e400},{}, 7,{"a":1}]"#;
+    assert_eq!(begins(body), [Some(2), body.find("{}"), body.find('7'), body.rfind('{')]);
+    assert_eq!(begins(r#"  {"userId":1e400}"#), [Some(2)]);
+
+    let rejected = &admit(r#"{"userId":"ann","clientEventId":"c-1","anonymousId":7}"#).unwrap();
+    let rejected = &rejected.rejected[0];
+    assert_eq!(rejected.user_id.as_deref(), Some("ann"));
+    assert_eq!(rejected.event_id.as_deref(), Some("c-1"));
+    let long = with("userId", json!("ä".repeat(256)));
+    assert_eq!(admit(&long).unwrap().rejected[0].user_id, Some("ä".repeat(255)));
+}
+
+#[test]
 fn bodies_of_the_wrong_shape_are_refused_as_a_whole() {
     let event = r#"{"userId":"u","eventName":"A"}"#;
     let array = |count: usize| format!("[{}]", vec![event; count].join(","));

@@ -39,6 +39,8 @@ pub struct Audience<'a> {
     people: Vec<PeopleSet>,
     /// The number of identifiers in `people`.
     identifiers: u64,
+    /// Profiles into which some of the targeting's `userIds` were merged.
+    survivors: Vec<Vec<u8>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -71,12 +73,31 @@ impl<'a> Audience<'a> {
         let (people, identifiers) = match query.targeting {
             Some(targeting) if has_event_filters => {
                 let analytics = app.analytics();
+                let ids = match among {
+                    Some(profiles) => {
+                        Some(people::identifiers(&mut *tx, workspace, profiles).await?)
+                    }
+                    None => None,
+                };
+                let among = ids.as_ref();
                 let event_query = people::EventQuery { analytics, workspace, now, among };
                 people::gather(&mut tx, &event_query, targeting).await?
             }
             _ => (Vec::new(), 0),
         };
-        Ok(Self { tx, workspace, country, query, among, now, people, identifiers, _permit: permit })
+        let survivors = people::survivors(&mut tx, workspace, query.targeting).await?;
+        Ok(Self {
+            tx,
+            workspace,
+            country,
+            query,
+            among,
+            now,
+            people,
+            identifiers,
+            survivors,
+            _permit: permit,
+        })
     }
 
     /// The number of matching profiles, and how many of them can be reached.
@@ -166,6 +187,7 @@ impl<'a> Audience<'a> {
             among: self.among,
             now: self.now,
             people: &self.people,
+            survivors: &self.survivors,
         };
         (&mut self.tx, frame)
     }

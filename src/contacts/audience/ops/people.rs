@@ -2,11 +2,11 @@
 
 use analytics::{
     Analytics,
-    events::{self, PeopleFilter, PropertyFilter, Tracked},
+    events::{self, PeopleFilter, PersonIds, PropertyFilter, Tracked},
     messages::{self, EngagementFilter as Engaged},
 };
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, time::DAY};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgExecutor};
 
 use crate::audience::{
     model::{
@@ -15,9 +15,10 @@ use crate::audience::{
     },
     store::{
         filter::PeopleSet,
-        people::{self, Pairs},
+        people::{self, Found, Pairs},
     },
 };
+use crate::events::ops::people::further_identifiers;
 
 /// Most identifiers that the event filters of one targeting may match, all together. PostgreSQL holds about 100
 /// bytes for each while it answers.
@@ -31,8 +32,8 @@ pub(super) struct EventQuery<'a> {
     pub(super) analytics: &'a Analytics,
     pub(super) workspace: WorkspaceId,
     pub(super) now: Timestamp,
-    /// The only profiles of interest; every profile where absent.
-    pub(super) among: Option<&'a [Person]>,
+    /// The ids of the only profiles of interest; every profile where absent.
+    pub(super) among: Option<&'a PersonIds>,
 }
 
 impl EventQuery<'_> {
@@ -55,9 +56,7 @@ impl EventQuery<'_> {
             start_ms,
             end_ms,
             properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
-            among: self
-                .among
-                .map(|profiles| profiles.iter().flat_map(Person::identifiers).collect()),
+            among: self.among.cloned(),
             people_max,
             any_times: false,
         })
@@ -76,12 +75,43 @@ impl EventQuery<'_> {
             channel: filter.channel.map(kernel::Channel::as_str),
             start_ms,
             end_ms,
-            among: self
-                .among
-                .map(|profiles| profiles.iter().map(|one| one.user.to_string()).collect()),
+            among: self.among.map(internal_ids),
             people_max,
         }
     }
+}
+
+/// The profiles into which some of a targeting's `userIds` were merged.
+pub(super) async fn survivors(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    targeting: Option<&Targeting>,
+) -> Result<Vec<Vec<u8>>> {
+    match targeting.and_then(|targeting| targeting.user_ids.as_deref()) {
+        Some(ids) => people::survivors(tx, workspace, ids).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The ids that events of these profiles may carry.
+pub(super) async fn identifiers(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    profiles: &[Person],
+) -> Result<PersonIds> {
+    let users: Vec<UserId> = profiles.iter().map(|one| one.user).collect();
+    let mut all = PersonIds::default();
+    for further in further_identifiers(db, workspace, &users).await?.into_values() {
+        all.users.extend(further.users);
+        all.anonymous.extend(further.anonymous);
+    }
+    all.users.extend(profiles.iter().flat_map(Person::identifiers));
+    Ok(all)
+}
+
+/// Those of a person's ids that are internal ids: messages are recorded under these alone.
+pub(super) fn internal_ids(ids: &PersonIds) -> Vec<String> {
+    ids.users.iter().filter(|id| internal_id(id).is_some()).cloned().collect()
 }
 
 /// Answers every event filter of a targeting, in the order of [`Targeting::filters`]. Also returns the number
@@ -92,11 +122,12 @@ pub(super) async fn gather(
     targeting: &Targeting,
 ) -> Result<(Vec<PeopleSet>, u64)> {
     people::create(tx).await?;
+    let has_identities = people::has_identities(tx, event_query.workspace).await?;
     let mut sets = Vec::new();
     let mut left = PEOPLE_MAX;
     for filter in targeting.filters().filter(|filter| filter.is_of_events()) {
         let number = i16::try_from(sets.len()).map_err(anyhow::Error::from)?;
-        let mut set = Set::new(number, left);
+        let mut set = Set { has_identities, ..Set::new(number, left) };
         let outside = match filter {
             Filter::Event(event) => performers(tx, event_query, event, &mut set).await?,
             Filter::Engagement(engagement) => {
@@ -106,6 +137,9 @@ pub(super) async fn gather(
             _ => false,
         };
         set.flush(tx).await?;
+        if has_identities && people::add_linked(tx, event_query.workspace, number).await? {
+            set.has_ids = true;
+        }
         left = set.left;
         sets.push(PeopleSet {
             filter: number,
@@ -125,14 +159,26 @@ struct Set {
     left: u64,
     tokens: Vec<String>,
     ids: Vec<Vec<u8>>,
+    /// Anonymous ids, which belong to a profile by their links alone.
+    anonymous: Vec<String>,
     has_tokens: bool,
     has_ids: bool,
+    /// Whether the workspace has links, aliases or merged profiles.
+    has_identities: bool,
 }
 
 impl Set {
     fn new(number: i16, left: u64) -> Self {
-        let (tokens, ids) = (Vec::new(), Vec::new());
-        Self { number, left, tokens, ids, has_tokens: false, has_ids: false }
+        Self {
+            number,
+            left,
+            tokens: Vec::new(),
+            ids: Vec::new(),
+            anonymous: Vec::new(),
+            has_tokens: false,
+            has_ids: false,
+            has_identities: false,
+        }
     }
 
     /// Counts one row of an answer against the limit.
@@ -156,17 +202,20 @@ impl Set {
     }
 
     async fn flush_full(&mut self, tx: &mut PgConnection) -> Result<()> {
-        if self.tokens.len().max(self.ids.len()) < CHUNK_IDENTIFIERS {
+        let most = self.tokens.len().max(self.ids.len()).max(self.anonymous.len());
+        if most < CHUNK_IDENTIFIERS {
             return Ok(());
         }
         self.flush(tx).await
     }
 
     async fn flush(&mut self, tx: &mut PgConnection) -> Result<()> {
-        if !self.tokens.is_empty() || !self.ids.is_empty() {
-            people::add(tx, self.number, &self.tokens, &self.ids).await?;
+        if !self.tokens.is_empty() || !self.ids.is_empty() || !self.anonymous.is_empty() {
+            let found = Found { tokens: &self.tokens, ids: &self.ids, anonymous: &self.anonymous };
+            people::add(tx, self.number, found).await?;
             self.tokens.clear();
             self.ids.clear();
+            self.anonymous.clear();
         }
         Ok(())
     }
@@ -198,7 +247,7 @@ async fn performers(
     asked.any_times = range == CountRange::ANY;
     let mut answer =
         events::people(event_query.analytics, event_query.workspace.uuid(), &asked).await?;
-    let mut counted = Counted::new(range);
+    let mut counted = Counted::new(range, set.has_identities);
     while let Some(tracked) = answer.next().await? {
         set.take(&format!("the event {:?}", filter.name))?;
         counted.add(tx, set, tracked).await?;
@@ -208,8 +257,8 @@ async fn performers(
     Ok(outside)
 }
 
-/// Counts events by person. While every event has one identifier and no identifier is an internal id, a person
-/// is an identifier. Otherwise two identifiers may be the same person, and PostgreSQL adds their counts up.
+/// Counts events by person. While every event has one identifier, no identifier is an internal id, and none is linked, a
+/// person is an identifier. Otherwise two identifiers may be the same person, and PostgreSQL adds their counts up.
 struct Counted {
     range: CountRange,
     pairs: Pairs,
@@ -217,8 +266,9 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(range: CountRange) -> Self {
-        Self { range, pairs: Pairs::default(), is_mixed: false }
+    fn new(range: CountRange, has_identities: bool) -> Self {
+        let is_mixed = has_identities && range != CountRange::ANY;
+        Self { range, pairs: Pairs::default(), is_mixed }
     }
 
     /// Whether one event is enough to match.
@@ -227,7 +277,7 @@ impl Counted {
     }
 
     async fn add(&mut self, tx: &mut PgConnection, set: &mut Set, tracked: Tracked) -> Result<()> {
-        let Tracked { user_id, service_user_id, times } = tracked;
+        let Tracked { user_id, service_user_id, anonymous_id, times } = tracked;
         let tokens = [user_id, service_user_id];
         if !self.is_any() {
             self.is_mixed |= tokens.iter().all(|token| !token.is_empty())
@@ -235,6 +285,7 @@ impl Counted {
             let [first, second] = tokens.clone();
             self.pairs.firsts.push(first);
             self.pairs.seconds.push(second);
+            self.pairs.anonymous.push(anonymous_id.clone());
             self.pairs.times.push(i64::try_from(times).unwrap_or(i64::MAX));
             if self.pairs.times.len() >= CHUNK_IDENTIFIERS {
                 self.flush(tx, set.number).await?;
@@ -245,6 +296,9 @@ impl Counted {
             let second = if second == first { String::new() } else { second };
             for token in [first, second].into_iter().filter(|token| !token.is_empty()) {
                 set.add(token);
+            }
+            if !anonymous_id.is_empty() {
+                set.anonymous.push(anonymous_id);
             }
         }
         Ok(())
@@ -268,6 +322,7 @@ impl Counted {
         self.flush(tx, set.number).await?;
         set.tokens.clear();
         set.ids.clear();
+        set.anonymous.clear();
         people::count_by_profile(tx, workspace, set.number, self.range).await?;
         (set.has_tokens, set.has_ids) = (false, true);
         Ok(())

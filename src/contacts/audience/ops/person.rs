@@ -1,12 +1,15 @@
 //! Whether one profile is in audiences. The query starts from the profile, so its cost does not depend on the
 //! size of the audiences.
 
-use analytics::{events, messages};
+use analytics::{
+    events::{self, PersonIds},
+    messages,
+};
 use futures_util::future::try_join_all;
 use kernel::{Result, WorkspaceId};
 use web::Services;
 
-use super::people::EventQuery;
+use super::people::{self, EventQuery, identifiers, internal_ids};
 use crate::audience::{
     model::{AudienceQuery, Filter, Person, Targeting, filter::EventFilter},
     store::{
@@ -34,7 +37,7 @@ pub async fn includes(
     let country = app.country(workspace).await?;
     let now = app.clock().now();
     let event_query = EventQuery { analytics: app.analytics(), workspace, now, among: None };
-    let identifiers: Vec<String> = person.identifiers().collect();
+    let identifiers = identifiers(app.db(), workspace, std::slice::from_ref(person)).await?;
     let asked: Vec<(usize, &Filter)> = targetings
         .iter()
         .enumerate()
@@ -47,7 +50,7 @@ pub async fn includes(
     for some in asked.chunks(CONCURRENT_QUERIES) {
         let mut answers = Vec::with_capacity(some.len());
         for (_, filter) in some {
-            answers.push(matches_event_filter(&event_query, person, &identifiers, filter));
+            answers.push(matches_event_filter(&event_query, &identifiers, filter));
         }
         for ((at, _), is_in) in some.iter().zip(try_join_all(answers).await?) {
             people[*at].push(PeopleSet::of_one(is_in));
@@ -57,13 +60,26 @@ pub async fn includes(
         .iter()
         .map(|targeting| AudienceQuery { targeting: *targeting, channel: None, list: None })
         .collect();
+    let mut tx = store::begin(app.db()).await?;
+    let mut survivors = Vec::with_capacity(queries.len());
+    for query in &queries {
+        survivors.push(people::survivors(&mut tx, workspace, query.targeting).await?);
+    }
     let frames: Vec<Frame<'_>> = queries
         .iter()
         .zip(&people)
-        .map(|(query, people)| Frame { workspace, country, query, among: None, now, people })
+        .zip(&survivors)
+        .map(|((query, people), survivors)| Frame {
+            workspace,
+            country,
+            query,
+            among: None,
+            now,
+            people,
+            survivors,
+        })
         .collect();
     let mut matches = Vec::with_capacity(frames.len());
-    let mut tx = store::begin(app.db()).await?;
     for chunk in frames.chunks(TARGETINGS_PER_STATEMENT) {
         matches.extend(filter::includes(&mut tx, chunk, person.user).await?);
     }
@@ -74,8 +90,7 @@ pub async fn includes(
 /// Whether the profile matches an event filter.
 async fn matches_event_filter(
     event_query: &EventQuery<'_>,
-    person: &Person,
-    identifiers: &[String],
+    identifiers: &PersonIds,
     filter: &Filter,
 ) -> Result<bool> {
     match filter {
@@ -83,8 +98,12 @@ async fn matches_event_filter(
         Filter::Engagement(engagement) => {
             let (analytics, workspace) = (event_query.analytics, event_query.workspace.uuid());
             let asked = event_query.of_engaged(engagement, 1);
-            let user = person.user.to_string();
-            Ok(messages::includes(analytics, workspace, &user, &asked).await?)
+            for user in internal_ids(identifiers) {
+                if messages::includes(analytics, workspace, &user, &asked).await? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         }
         _ => Ok(false),
     }
@@ -92,7 +111,7 @@ async fn matches_event_filter(
 
 async fn performed(
     event_query: &EventQuery<'_>,
-    identifiers: &[String],
+    identifiers: &PersonIds,
     filter: &EventFilter,
 ) -> Result<bool> {
     let Some(range) = filter.count().range() else { return Ok(filter.not) };

@@ -4,7 +4,7 @@
 //! A chunk is a row of arrays: a row per person costs four times as much to write and to read. The tables are
 //! temporary, so these statements cannot be checked at compile time; the tests run every one.
 
-use kernel::{Result, WorkspaceId};
+use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::refused;
@@ -14,15 +14,16 @@ use crate::audience::model::filter::CountRange;
 /// would have to read all the people.
 pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
     sqlx::raw_sql(
-        "create temporary table audience_people (filter smallint, tokens text[], ids bytea[])
+        "create temporary table audience_people (filter smallint, tokens text[], ids bytea[], anonymous text[])
              on commit drop;
          create temporary table audience_tracked
-             (filter smallint, firsts text[], seconds text[], times bigint[]) on commit drop;
+             (filter smallint, firsts text[], seconds text[], anonymous text[], times bigint[]) on commit drop;
          alter table audience_people
-             alter tokens set storage external, alter ids set storage external;
+             alter tokens set storage external, alter ids set storage external,
+             alter anonymous set storage external;
          alter table audience_tracked
              alter firsts set storage external, alter seconds set storage external,
-             alter times set storage external;
+             alter anonymous set storage external, alter times set storage external;
          set local max_parallel_workers_per_gather = 0",
     )
     .execute(tx)
@@ -30,21 +31,120 @@ pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Adds people that match one filter: their tracked identifiers, and those of these that are internal ids.
+/// Whether the workspace has links, aliases or merged profiles.
+pub(in crate::audience) async fn has_identities(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from identity where workspace_id = $1) as "found!""#,
+        workspace.uuid(),
+    )
+    .fetch_one(tx)
+    .await?;
+    Ok(found)
+}
+
+/// The profiles into which those of these ids were merged.
+pub(in crate::audience) async fn survivors(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: &[String],
+) -> Result<Vec<Vec<u8>>> {
+    let internal: Vec<Vec<u8>> = ids
+        .iter()
+        .filter_map(|id| id.parse::<UserId>().ok())
+        .map(|id| id.bytes().to_vec())
+        .collect();
+    let found = sqlx::query_scalar!(
+        r#"select merged_into as "survivor!" from users
+           where workspace_id = $1 and external_id = any($2) and keeps_external_id
+           union
+           select merged_into from users
+           where workspace_id = $1 and id = any($3) and merged_into is not null"#,
+        workspace.uuid(),
+        ids,
+        &internal,
+    )
+    .fetch_all(tx)
+    .await?;
+    Ok(found)
+}
+
+/// People that match one filter, by what their events were tracked with.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::audience) struct Found<'f> {
+    pub(in crate::audience) tokens: &'f [String],
+    /// Those of the tokens that are internal ids.
+    pub(in crate::audience) ids: &'f [Vec<u8>],
+    pub(in crate::audience) anonymous: &'f [String],
+}
+
+/// Adds people that match one filter.
 pub(in crate::audience) async fn add(
     tx: &mut PgConnection,
     filter: i16,
-    tokens: &[String],
-    ids: &[Vec<u8>],
+    found: Found<'_>,
 ) -> Result<()> {
-    sqlx::query("insert into audience_people (filter, tokens, ids) values ($1, $2, $3)")
-        .bind(filter)
-        .bind(tokens)
-        .bind(ids)
-        .execute(tx)
-        .await
-        .map_err(refused)?;
+    sqlx::query(
+        "insert into audience_people (filter, tokens, ids, anonymous) values ($1, $2, $3, $4)",
+    )
+    .bind(filter)
+    .bind(found.tokens)
+    .bind(found.ids)
+    .bind(found.anonymous)
+    .execute(tx)
+    .await
+    .map_err(refused)?;
     Ok(())
+}
+
+/// Adds to the people of one filter the profiles to which their identifiers are linked. Returns whether there are any.
+///
+/// A token that is a linked anonymous id names its profile as long as no profile has it as its external id.
+pub(in crate::audience) async fn add_linked(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    filter: i16,
+) -> Result<bool> {
+    sqlx::raw_sql("set local enable_nestloop = off").execute(&mut *tx).await?;
+    let done = sqlx::query(
+        "with tokens as (
+             select distinct token
+             from audience_people p cross join lateral unnest(p.tokens) as t (token)
+             where p.filter = $2
+         ), linked as (
+             select i.user_id
+             from tokens t
+             join identity i on i.workspace_id = $1 and i.id = t.token and i.type in ('external', 'alias')
+             union
+             select i.user_id
+             from tokens t
+             join identity i on i.workspace_id = $1 and i.id = t.token and i.type = 'anonymous'
+             left join users u on u.workspace_id = $1 and u.external_id = t.token
+                 and (u.deleted_at is null or u.keeps_external_id)
+             where u.id is null
+             union
+             select i.user_id
+             from audience_people p cross join lateral unnest(p.anonymous) as t (id)
+             join identity i on i.workspace_id = $1 and i.id = t.id and i.type = 'anonymous'
+             where p.filter = $2
+             union
+             select u.merged_into
+             from audience_people p cross join lateral unnest(p.ids) as t (id)
+             join users u on u.workspace_id = $1 and u.id = t.id and u.merged_into is not null
+             where p.filter = $2
+         )
+         insert into audience_people (filter, ids)
+         select $2, array_agg(user_id) from linked having count(*) > 0",
+    )
+    .bind(workspace.uuid())
+    .bind(filter)
+    .execute(&mut *tx)
+    .await
+    .map_err(refused)?;
+    sqlx::raw_sql("set local enable_nestloop = on").execute(&mut *tx).await?;
+    Ok(done.rows_affected() > 0)
 }
 
 /// The pairs of identifiers with which events of one filter were tracked, and their numbers.
@@ -52,6 +152,8 @@ pub(in crate::audience) async fn add(
 pub(in crate::audience) struct Pairs {
     pub(in crate::audience) firsts: Vec<String>,
     pub(in crate::audience) seconds: Vec<String>,
+    /// The anonymous id of an event without both.
+    pub(in crate::audience) anonymous: Vec<String>,
     pub(in crate::audience) times: Vec<i64>,
 }
 
@@ -62,11 +164,13 @@ pub(in crate::audience) async fn add_tracked(
     pairs: &Pairs,
 ) -> Result<()> {
     sqlx::query(
-        "insert into audience_tracked (filter, firsts, seconds, times) values ($1, $2, $3, $4)",
+        "insert into audience_tracked (filter, firsts, seconds, anonymous, times)
+         values ($1, $2, $3, $4, $5)",
     )
     .bind(filter)
     .bind(&pairs.firsts)
     .bind(&pairs.seconds)
+    .bind(&pairs.anonymous)
     .bind(&pairs.times)
     .execute(tx)
     .await
@@ -91,9 +195,10 @@ pub(in crate::audience) async fn count_by_profile(
         .await?;
     sqlx::query(
         "with tracked as (
-             select row_number() over () as number, pair.first, pair.second, pair.times
+             select row_number() over () as number, pair.first, pair.second, pair.anonymous, pair.times
              from audience_tracked t
-             cross join lateral unnest(t.firsts, t.seconds, t.times) as pair (first, second, times)
+             cross join lateral unnest(t.firsts, t.seconds, t.anonymous, t.times)
+                 as pair (first, second, anonymous, times)
              where t.filter = $2
          ), named as (
              select number, times, first as token from tracked where first <> ''
@@ -110,7 +215,24 @@ pub(in crate::audience) async fn count_by_profile(
                  from named
                  where token ~ '^[0-9a-f]{24}$'
              ) n
-             join users u on u.workspace_id = $1 and u.id = n.id and u.deleted_at is null
+             join users named on named.workspace_id = $1 and named.id = n.id
+             join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
+                 and u.deleted_at is null
+             union
+             select n.number, n.times, i.user_id
+             from named n
+             join identity i on i.workspace_id = $1 and i.id = n.token and i.type in ('external', 'alias')
+             union
+             select n.number, n.times, i.user_id
+             from named n
+             join identity i on i.workspace_id = $1 and i.id = n.token and i.type = 'anonymous'
+             left join users u on u.workspace_id = $1 and u.external_id = n.token
+                 and (u.deleted_at is null or u.keeps_external_id)
+             where u.id is null
+             union
+             select t.number, t.times, i.user_id
+             from tracked t
+             join identity i on i.workspace_id = $1 and i.id = t.anonymous and i.type = 'anonymous'
          )
          insert into audience_people (filter, ids)
          select $2, array_agg(id)

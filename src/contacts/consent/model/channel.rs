@@ -71,6 +71,16 @@ impl ChannelStatus {
         matches!(self, Self::OptedIn | Self::Subscribed)
     }
 
+    /// How strict a status is; no status is the least strict.
+    fn strictness(status: Option<Self>) -> u8 {
+        match status {
+            None => 0,
+            Some(Self::OptedIn) => 1,
+            Some(Self::Subscribed) => 2,
+            Some(Self::Unsubscribed) => 3,
+        }
+    }
+
     /// The history's name of a change to `to`.
     pub fn action(previous: Option<Self>, to: Self) -> Action {
         match previous {
@@ -184,6 +194,23 @@ impl ChannelState {
             self.bounce = Bounce::NONE;
         }
         ChannelStatus::action(previous, to)
+    }
+
+    /// The state of two contacts that become one: the stricter status with its dates and source. Bounces are those of
+    /// the address that stays.
+    #[must_use]
+    pub fn merged(&self, other: &Self, takes_bounces: bool) -> Self {
+        let is_stricter =
+            ChannelStatus::strictness(other.status) > ChannelStatus::strictness(self.status);
+        let (first, second) = if is_stricter { (other, self) } else { (self, other) };
+        Self {
+            status: first.status,
+            opt_in_date: first.opt_in_date.or(second.opt_in_date),
+            opt_out_date: first.opt_out_date.or(second.opt_out_date),
+            source: first.source.clone().or_else(|| second.source.clone()),
+            consent_text: first.consent_text.clone().or_else(|| second.consent_text.clone()),
+            bounce: if takes_bounces { other.bounce.clone() } else { self.bounce.clone() },
+        }
     }
 
     /// Whether a status or a bounce is known.

@@ -62,8 +62,9 @@ pub async fn request_channel(
 async fn request_once(db: &PgPool, tenant: Tenant, pending: &PendingChannel) -> Result<()> {
     let mut tx = db.begin().await?;
     let locked = contacts::lock(&mut tx, tenant.workspace, &[pending.user]).await?;
+    let pending = &PendingChannel { user: locked.current(pending.user), ..pending.clone() };
     let (state, _) = states(&mut tx, tenant, pending.user, pending.channel).await?;
-    if locked.contains_key(&pending.user) && state.status != Some(pending.status) {
+    if locked.addresses.contains_key(&pending.user) && state.status != Some(pending.status) {
         pending_channels::save(&mut tx, tenant.workspace, pending).await?;
     }
     tx.commit().await?;
@@ -95,10 +96,11 @@ async fn confirm_once(
     link: ConfirmChannel,
     requester: &Requester,
 ) -> Result<(bool, Option<Entry>)> {
-    let ConfirmChannel { user, channel, .. } = link;
+    let channel = link.channel;
     let mut tx = db.begin().await?;
-    let locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
-    if !locked.contains_key(&user) {
+    let locked = contacts::lock(&mut tx, tenant.workspace, &[link.user]).await?;
+    let user = locked.current(link.user);
+    if !locked.addresses.contains_key(&user) {
         return Ok((false, None));
     }
     let found = pending_channels::find(&mut tx, tenant.workspace, now, user, channel).await?;

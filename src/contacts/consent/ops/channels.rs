@@ -75,9 +75,10 @@ pub async fn set_channel_within(
     origin: &Origin,
     change: &ChannelChange,
 ) -> Result<(Channels, Entry)> {
-    let ChannelChange { user, channel, status, .. } = *change;
-    let mut locked = contacts::lock(&mut *tx, tenant.workspace, &[user]).await?;
-    let addresses = locked.remove(&user).ok_or(Error::NotFound("Contact"))?;
+    let ChannelChange { channel, status, .. } = *change;
+    let mut locked = contacts::lock(&mut *tx, tenant.workspace, &[change.user]).await?;
+    let user = locked.current(change.user);
+    let addresses = locked.addresses.remove(&user).ok_or(Error::NotFound("Contact"))?;
     let (mut state, mut all) = states(&mut *tx, tenant, user, channel).await?;
     let previous = state.status;
     let text = change.consent_text.as_deref();
@@ -159,10 +160,11 @@ async fn clear_once(
     origin: &Origin,
     cleared: &BounceCleared,
 ) -> Result<Entry> {
-    let (user, channel) = (cleared.user, Channel::Email);
+    let channel = Channel::Email;
     let mut tx = db.begin().await?;
-    let mut locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
-    let addresses = locked.remove(&user).ok_or(Error::NotFound("Contact"))?;
+    let mut locked = contacts::lock(&mut tx, tenant.workspace, &[cleared.user]).await?;
+    let user = locked.current(cleared.user);
+    let addresses = locked.addresses.remove(&user).ok_or(Error::NotFound("Contact"))?;
     let (mut state, _) = states(&mut tx, tenant, user, channel).await?;
     if state.bounce != Bounce::NONE {
         state.bounce = Bounce::NONE;

@@ -27,9 +27,14 @@ pub async fn address_of(
     user: UserId,
     channel: Channel,
 ) -> Result<Option<LedgerAddress>> {
-    let mut locked = contacts::lock(tx, workspace, &[user]).await?;
-    let addresses = locked.remove(&user);
-    Ok(addresses.and_then(|addresses| addresses.of(channel)))
+    let mut locked = contacts::lock(&mut *tx, workspace, &[user]).await?;
+    let current = locked.current(user);
+    let Some(addresses) = locked.addresses.remove(&current) else { return Ok(None) };
+    if current == user {
+        return Ok(addresses.of(channel));
+    }
+    // A message to a merged contact went to the address that it had.
+    Ok(contacts::of_merged(tx, workspace, user).await?.of(channel))
 }
 
 /// The result of a soft bounce.
@@ -53,9 +58,20 @@ pub async fn soft_bounced(
 ) -> Result<SoftBounce> {
     let channel = Channel::Email;
     let locked = contacts::lock(&mut *tx, tenant.workspace, &[user]).await?;
-    if locked.is_empty() {
+    let current = locked.current(user);
+    let addresses = locked.addresses.get(&current).map(|addresses| addresses.of(channel));
+    let is_current = match addresses {
+        None => false,
+        Some(_) if current == user => true,
+        Some(address) => {
+            let merged = contacts::of_merged(&mut *tx, tenant.workspace, user).await?;
+            merged.of(channel) == address
+        }
+    };
+    if !is_current {
         return Ok(SoftBounce { entry: None, count: 0 });
     }
+    let user = current;
     let (mut state, _) = states(&mut *tx, tenant, user, channel).await?;
     state.bounce.count = state.bounce.count.saturating_add(1);
     state.bounce.last_at = Some(write.now);
@@ -106,8 +122,8 @@ pub async fn complained(
     }
     // The recipient is opted out even if its address has changed since the message was sent.
     let locked = contacts::lock(&mut *tx, workspace, &users).await?;
-    let mut entries = Vec::with_capacity(locked.len());
-    for user in locked.into_keys() {
+    let mut entries = Vec::with_capacity(locked.addresses.len());
+    for user in locked.addresses.into_keys() {
         let (mut state, _) = states(&mut *tx, tenant, user, channel).await?;
         let previous = state.status;
         state.set(write.now, ChannelStatus::Unsubscribed, &write.origin.source, None);

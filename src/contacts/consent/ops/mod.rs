@@ -5,6 +5,7 @@ mod channel_requests;
 pub mod channels;
 pub mod feedback;
 pub mod memberships;
+mod merge;
 pub mod read;
 
 pub use self::{
@@ -18,6 +19,7 @@ pub use self::{
         Added, Members, SDK_SOURCE, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, request, subscribe, unsubscribe,
     },
+    merge::{ContactMerge, merge_contacts},
     read::{NumberHolder, tenant_of, with_number},
 };
 pub use crate::consent::model::AddressChange;

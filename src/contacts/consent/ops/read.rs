@@ -50,7 +50,7 @@ pub async fn contact(
     tenant: Tenant,
     user: UserId,
 ) -> Result<(Channels, Vec<Membership>)> {
-    must_exist(db, tenant.workspace, user).await?;
+    let user = current(db, tenant.workspace, user).await?;
     let channels = channels::list(db, tenant.workspace, user).await?;
     let lists = memberships::list(db, tenant, user, Some(MEMBERSHIPS_FIRST)).await?;
     Ok((channels, lists))
@@ -61,7 +61,7 @@ pub async fn contact(
 /// # Errors
 /// Not found for an unknown contact.
 pub async fn memberships(db: &PgPool, tenant: Tenant, user: UserId) -> Result<Vec<Membership>> {
-    must_exist(db, tenant.workspace, user).await?;
+    let user = current(db, tenant.workspace, user).await?;
     memberships::list(db, tenant, user, None).await
 }
 
@@ -75,7 +75,7 @@ pub async fn history(
     user: UserId,
     page: PageWindow,
 ) -> Result<(Vec<HistoryEntry>, u64)> {
-    must_exist(db, tenant.workspace, user).await?;
+    let user = current(db, tenant.workspace, user).await?;
     history::list(db, tenant, user, page).await
 }
 
@@ -102,7 +102,7 @@ pub async fn has_valid_email(db: &PgPool, workspace: WorkspaceId, user: UserId) 
     Ok(check.is_some_and(|check| check.valid))
 }
 
-async fn must_exist(db: &PgPool, workspace: WorkspaceId, user: UserId) -> Result<()> {
-    let exists = contacts::exists(db, workspace, user).await?;
-    if exists { Ok(()) } else { Err(Error::NotFound("Contact")) }
+/// The contact that an id stands for.
+async fn current(db: &PgPool, workspace: WorkspaceId, user: UserId) -> Result<UserId> {
+    contacts::current(db, workspace, user).await?.ok_or(Error::NotFound("Contact"))
 }

@@ -81,7 +81,7 @@ pub(in crate::consent) async fn check(
          from users u
          left join channel_consent c
              on c.workspace_id = u.workspace_id and c.user_id = u.id and c.channel = $3
-         where u.workspace_id = $1 and u.id = $2 and u.deleted_at is null",
+         where u.workspace_id = $1 and u.id = survivor_of($1, $2) and u.deleted_at is null",
         workspace.uuid(),
         &user.bytes()[..],
         channel.as_str(),

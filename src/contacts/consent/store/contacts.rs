@@ -7,6 +7,9 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::suppressions::model::{Identifier, Ledger, LedgerAddress};
 
+/// Times that the survivors of merged contacts are looked for.
+const TRIES_MAX: usize = 4;
+
 /// The addresses of a contact, as the ledgers spell them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::consent) struct Addresses {
@@ -35,8 +38,69 @@ pub struct NumberHolder {
     pub is_opted_out: bool,
 }
 
-/// Locks contacts until the transaction ends. Unknown and deleted contacts are missing from the result.
+/// Contacts that are locked until the transaction ends.
+#[derive(Debug, Default)]
+pub(in crate::consent) struct LockedContacts {
+    /// The addresses of each; unknown and deleted contacts are missing.
+    pub(in crate::consent) addresses: HashMap<UserId, Addresses>,
+    /// The survivors of those that were merged.
+    survivors: HashMap<UserId, UserId>,
+}
+
+impl LockedContacts {
+    /// The contact that an id stands for: the survivor of a merged one.
+    pub(in crate::consent) fn current(&self, user: UserId) -> UserId {
+        self.survivors.get(&user).copied().unwrap_or(user)
+    }
+}
+
+/// Locks contacts, or the survivors of those that were merged.
 pub(in crate::consent) async fn lock(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<LockedContacts> {
+    let mut locked = LockedContacts::default();
+    let mut wanted: Vec<UserId> = users.to_vec();
+    // A contact may be merged while its lock is awaited, its survivor as well.
+    for _ in 0..TRIES_MAX {
+        locked.addresses.extend(lock_active(&mut *connection, workspace, &wanted).await?);
+        let is_missing = |user: &UserId| !locked.addresses.contains_key(&locked.current(*user));
+        let missing: Vec<UserId> = users.iter().filter(|user| is_missing(user)).copied().collect();
+        if missing.is_empty() {
+            break;
+        }
+        let survivors = survivors(&mut *connection, workspace, &missing).await?;
+        if survivors.is_empty() {
+            break;
+        }
+        wanted = survivors.values().copied().collect();
+        locked.survivors.extend(survivors);
+    }
+    Ok(locked)
+}
+
+/// The survivors of those of these contacts that were merged.
+async fn survivors(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, UserId>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| &user.bytes()[..]).collect();
+    let rows = sqlx::query!(
+        r#"select u.id, u.merged_into as "survivor!"
+         from unnest($2::bytea[]) as k (id)
+         join users u on u.workspace_id = $1 and u.id = k.id
+         where u.merged_into is not null"#,
+        workspace.uuid(),
+        &ids as _,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|row| Ok((user_id(&row.id)?, user_id(&row.survivor)?))).collect()
+}
+
+async fn lock_active(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
@@ -63,20 +127,37 @@ pub(in crate::consent) async fn lock(
         .collect()
 }
 
-pub(in crate::consent) async fn exists(
-    db: &PgPool,
+/// The addresses that a merged contact had, which may be others than its survivor's.
+pub(in crate::consent) async fn of_merged(
+    connection: &mut PgConnection,
     workspace: WorkspaceId,
     user: UserId,
-) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        "select exists (
-             select from users where workspace_id = $1 and id = $2 and deleted_at is null) as \"found!\"",
+) -> Result<Addresses> {
+    let row = sqlx::query!(
+        "select email, phone_normal from users where workspace_id = $1 and id = $2",
         workspace.uuid(),
         &user.bytes()[..],
     )
-    .fetch_one(db)
+    .fetch_one(connection)
     .await?;
-    Ok(found)
+    Ok(Addresses { email: row.email, phone: row.phone_normal })
+}
+
+/// The contact that an id stands for, if it exists.
+pub(in crate::consent) async fn current(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    user: UserId,
+) -> Result<Option<UserId>> {
+    let found = sqlx::query_scalar!(
+        "select id from users
+         where workspace_id = $1 and id = survivor_of($1, $2) and deleted_at is null",
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_optional(db)
+    .await?;
+    found.map(|id| user_id(&id)).transpose()
 }
 
 /// The tenant of a workspace; `None` for a deleted workspace.

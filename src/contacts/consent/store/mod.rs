@@ -8,5 +8,6 @@ pub(super) mod channels;
 pub(super) mod contacts;
 pub(super) mod history;
 pub(super) mod memberships;
+pub(super) mod merge;
 pub(super) mod pending;
 pub(super) mod pending_channels;

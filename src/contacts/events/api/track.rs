@@ -23,7 +23,7 @@ use web::{
     http::{ApiResult, JsonBytes, TRACK_BODY_BYTES_MAX},
 };
 
-use crate::events::ops;
+use crate::events::ops::{self, track::TrackKey};
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(track_events))
@@ -162,6 +162,7 @@ async fn track_events(
     caller: Caller<scope::EventsWrite>,
     body: JsonBytes<TRACK_BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Tracked>> {
-    let answer = ops::track::track(&app, Sender::Server, caller.workspace(), body).await?;
+    let key = TrackKey { workspace: caller.workspace(), id: caller.key() };
+    let answer = ops::track::track(&app, Sender::Server, key, body).await?;
     Ok(Json(Tracked::from(answer)))
 }

@@ -1,3 +1,4 @@
 //! Rules about events that need no database.
 
+pub mod people;
 pub mod sessions;

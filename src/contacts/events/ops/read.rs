@@ -1,13 +1,15 @@
 //! Queries of events, for a workspace and for one profile.
 
-use analytics::events::{self as questions, Aggregate, AggregateAnswer, EventFilter, EventRow};
+use analytics::events::{
+    self as questions, Aggregate, AggregateAnswer, EventFilter, EventRow, PersonIds,
+};
 use kernel::{Error, Result, UserId, WorkspaceId};
 use web::Services;
 
 use crate::events::store::{self, Person};
 
-/// Events of a workspace, newest first. `user` may be an external or an internal id. Both find every event of
-/// the profile, whichever of the two ids it was tracked with.
+/// Events of a workspace, newest first. `user` may be any id of a profile, also of one that was merged into it. Each finds
+/// every event of the profile, whichever of its ids it was tracked with.
 pub async fn query(
     app: &Services,
     workspace: WorkspaceId,
@@ -15,7 +17,8 @@ pub async fn query(
     mut filter: EventFilter,
 ) -> Result<Vec<EventRow>> {
     if let Some(user) = user {
-        filter.user_ids = Some(ids_of(app, workspace, user).await?);
+        let ids = ids_of(app, workspace, user).await?;
+        (filter.user_ids, filter.anonymous_ids) = (Some(ids.users), ids.anonymous);
     }
     Ok(questions::query(app.analytics(), workspace.uuid(), &filter).await?)
 }
@@ -32,7 +35,8 @@ pub async fn of_user(
 ) -> Result<(Vec<EventRow>, u64)> {
     let person = store::find_by_id(app.db(), workspace, user).await?;
     let person = person.ok_or(Error::NotFound("User"))?;
-    filter.user_ids = Some(tracked_ids(person));
+    let ids = tracked_ids(app, workspace, person).await?;
+    (filter.user_ids, filter.anonymous_ids) = (Some(ids.users), ids.anonymous);
     Ok(questions::of_user(app.analytics(), workspace.uuid(), &filter).await?)
 }
 
@@ -48,16 +52,22 @@ pub async fn aggregate(
 /// Every id with which events of the profile may have been tracked. Deleted profiles are included, because
 /// their events remain. An id that never belonged to a profile is searched as it is, because events of unknown
 /// users are recorded.
-async fn ids_of(app: &Services, workspace: WorkspaceId, user: String) -> Result<Vec<String>> {
+async fn ids_of(app: &Services, workspace: WorkspaceId, user: String) -> Result<PersonIds> {
     let by_external = store::find_ever_by_external_id(app.db(), workspace, &user).await?;
     let person = match (by_external, user.parse::<UserId>()) {
         (Some(person), _) => Some(person),
         (None, Ok(id)) => store::find_ever_by_id(app.db(), workspace, id).await?,
         (None, Err(_)) => None,
     };
-    Ok(person.map_or_else(|| vec![user], tracked_ids))
+    match person {
+        Some(person) => tracked_ids(app, workspace, person).await,
+        None => Ok(PersonIds { users: vec![user], anonymous: Vec::new() }),
+    }
 }
 
-fn tracked_ids(person: Person) -> Vec<String> {
-    std::iter::once(person.id.to_string()).chain(person.external_id).collect()
+async fn tracked_ids(app: &Services, workspace: WorkspaceId, person: Person) -> Result<PersonIds> {
+    let linked = store::identifiers(app.db(), workspace, &[person.id]).await?.remove(&person.id);
+    let mut ids = linked.unwrap_or_default();
+    ids.users.extend(std::iter::once(person.id.to_string()).chain(person.external_id));
+    Ok(ids)
 }

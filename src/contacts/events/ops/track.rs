@@ -1,13 +1,31 @@
 //! Recording events: the server's side of the write path.
 
 use ingest::{
-    admit::Sender,
-    intake::{Answer, TrackError},
+    admit::{Sender, calls::CallRules},
+    intake::{Answer, CallOrigin, TrackError},
+    rejected::EventSource,
 };
-use kernel::{Error, Result, Severity, UserId, WorkspaceId};
+use kernel::{Error, KeyId, Result, Severity, UserId, WorkspaceId};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use web::{Services, http::JsonBytes, spool};
+use web::{
+    Services,
+    http::{JsonBytes, RawBytes},
+    spool,
+};
+
+/// The key that a request came with, and its workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct TrackKey {
+    pub workspace: WorkspaceId,
+    pub id: KeyId,
+}
+
+impl TrackKey {
+    pub fn source(&self) -> EventSource<'_> {
+        EventSource { workspace_id: self.workspace.uuid(), key_id: self.id.as_str() }
+    }
+}
 
 /// Records the event or events of a request's body; returns once they are durable.
 ///
@@ -17,15 +35,35 @@ use web::{Services, http::JsonBytes, spool};
 pub async fn track<const MAX_BYTES: usize>(
     app: &Services,
     sender: Sender<'_>,
-    workspace: WorkspaceId,
+    key: TrackKey,
     body: JsonBytes<MAX_BYTES>,
 ) -> Result<Answer> {
     let JsonBytes { bytes, held } = body;
     let received_at_ms = app.clock().now().millis();
-    let answer = app.intake().track_from(sender, workspace.uuid(), bytes, received_at_ms).await;
+    let answer = app.intake().track_from(sender, key.source(), bytes, received_at_ms).await;
     // The memory stays accounted for until the write path has released the body.
     drop(held);
     answer.map_err(refusal)
+}
+
+/// Records the calls of a request of an event SDK; returns once all that is valid is durable. Faulty ones are counted
+/// and reported, and are no error.
+///
+/// # Errors
+/// 400 for a body without a call or a batch of calls; 503 when the spool has no room.
+pub async fn track_calls<const MAX_BYTES: usize>(
+    app: &Services,
+    sender: Sender<'_>,
+    key: TrackKey,
+    rules: CallRules,
+    body: RawBytes<MAX_BYTES>,
+) -> Result<()> {
+    let RawBytes { bytes, held } = body;
+    let received_at_ms = app.clock().now().millis();
+    let origin = CallOrigin { sender, source: key.source(), rules };
+    let answer = app.intake().track_calls(origin, bytes, received_at_ms).await;
+    drop(held);
+    answer.map(drop).map_err(refusal)
 }
 
 /// An event sent together with its user, with its fields as they were sent. It serialises to the body that
@@ -51,14 +89,14 @@ pub struct InlineEvent<'e> {
 /// the reason of rejection for each rejected event. When nothing can be recorded, every event gets that reason.
 pub async fn track_inline(
     app: &Services,
-    workspace: WorkspaceId,
+    key: TrackKey,
     events: &[InlineEvent<'_>],
 ) -> Vec<Option<String>> {
     let mut reasons = vec![None; events.len()];
     let answer = match serde_json::to_vec(events) {
         Ok(body) => {
             let received_at_ms = app.clock().now().millis();
-            app.intake().track(workspace.uuid(), body, received_at_ms).await.map_err(refusal)
+            app.intake().track(key.source(), body, received_at_ms).await.map_err(refusal)
         }
         Err(fault) => Err(Error::internal(fault)),
     };

@@ -160,6 +160,7 @@ async fn list_user_events(
 ) -> ApiResult<Json<UserEvents>> {
     let filter = EventFilter {
         user_ids: None,
+        anonymous_ids: Vec::new(),
         event_name: query.event_name,
         start_ms: query.range.start.map(Timestamp::millis),
         end_ms: query.range.end.map(Timestamp::millis),

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::users::{
     model::{
-        EXTERNAL_ID_CHARS_MAX, Key, PHONE_CHARS_MAX, Upsert,
+        EXTERNAL_ID_CHARS_MAX, Key, Manner, PHONE_CHARS_MAX, Upsert,
         attributes::Attributes,
         inline::{Event, Subscription},
     },
@@ -206,7 +206,7 @@ fn upsert(texts: &Texts<'_>, errors: &mut FieldErrors) -> Option<Upsert> {
         texts.read(&["externalId", "email", "userId", "phone"], errors);
     let attributes = attributes(texts, errors);
     let Identity { key, email, phone } = identity?;
-    Some(Upsert { key: key?, email, phone, attributes })
+    Some(Upsert { key: key?, email, phone, attributes, manner: Manner::default() })
 }
 
 /// What is changed beside attributes.

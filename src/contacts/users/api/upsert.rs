@@ -25,11 +25,14 @@ use super::{
     sent::{Element, SentUser, UserUpsertFields},
     wire::UserBody,
 };
-use crate::users::{
-    model::{ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert},
-    ops::{
-        inline::{Owner, UserEvent, UserSubscription, subscribe, track},
-        upsert::{Upserted, WriteContext, upsert},
+use crate::{
+    events::ops::track::TrackKey,
+    users::{
+        model::{ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert},
+        ops::{
+            inline::{Owner, UserEvent, UserSubscription, subscribe, track},
+            upsert::{Upserted, WriteContext, upsert},
+        },
     },
 };
 
@@ -112,7 +115,8 @@ pub(super) async fn upsert_users(
 ) -> ApiResult<Response> {
     let tenant = Tenant { organization: caller.organization(), workspace: caller.workspace() };
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };
-    let desk = Desk { app: &app, tenant, origin };
+    let key = TrackKey { workspace: tenant.workspace, id: caller.key() };
+    let desk = Desk { app: &app, tenant, origin, key };
     let json: &RawValue = super::json(&body.bytes)?;
     match json.get().as_bytes().first() {
         Some(b'{') => desk.one(json).await.map_err(ApiError),
@@ -126,6 +130,8 @@ struct Desk<'a> {
     app: &'a Services,
     tenant: Tenant,
     origin: Origin,
+    /// The key of the events.
+    key: TrackKey,
 }
 
 impl Desk<'_> {
@@ -161,7 +167,7 @@ impl Desk<'_> {
                     .iter()
                     .map(|event| UserEvent { owner: owner(&upserted), event: *event })
                     .collect();
-                let reasons = track(self.app, self.tenant.workspace, &owned).await;
+                let reasons = track(self.app, self.key, &owned).await;
                 Some(EventsSummary::new(&sent, reasons))
             }
         };
@@ -213,7 +219,7 @@ impl Desk<'_> {
         answer.failed.sort_by_key(|failed| failed.index);
         let skipped = subscribe(self.app, self.tenant, &self.origin, &requests).await;
         answer.subscriptions = SubscriptionCounts::of(&skipped);
-        answer.events = EventCounts::of(&track(self.app, self.tenant.workspace, &owned).await);
+        answer.events = EventCounts::of(&track(self.app, self.key, &owned).await);
         Ok(Json(answer).into_response())
     }
 }

@@ -72,6 +72,37 @@ impl Attributes {
         Ok(Self(text))
     }
 
+    /// Reads the text of one JSON value.
+    ///
+    /// # Errors
+    /// The first limit that is exceeded; a text that is no JSON is no object.
+    pub fn read_text(json: &str) -> Result<Self, AttributesFault> {
+        let value: &RawValue =
+            serde_json::from_str(json).map_err(|_| AttributesFault::NotAnObject)?;
+        Self::read(value)
+    }
+
+    /// Two sets of attributes as one: of equal names the later counts, or the earlier.
+    ///
+    /// # Errors
+    /// The first limit that both exceed together.
+    pub fn merged(
+        earlier: Option<&Self>,
+        later: Option<&Self>,
+        earlier_counts: bool,
+    ) -> Result<Option<Self>, AttributesFault> {
+        let (Some(earlier), Some(later)) = (earlier, later) else {
+            return Ok(earlier.or(later).cloned());
+        };
+        let (weaker, stronger) = if earlier_counts { (later, earlier) } else { (earlier, later) };
+        let mut both = members(&weaker.0)?;
+        both.extend(members(&stronger.0)?);
+        let mut text = String::with_capacity(weaker.0.len() + stronger.0.len());
+        write_members(&both, &mut text)?;
+        within_bounds(both.len(), text.len())?;
+        Ok(Some(Self(text)))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

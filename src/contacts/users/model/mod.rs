@@ -84,7 +84,30 @@ pub struct Upsert {
     pub phone: Option<String>,
     /// Merged into the stored attributes key by key.
     pub attributes: Option<Attributes>,
+    pub manner: Manner,
 }
+
+/// What a create-or-update leaves alone. By default nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Manner {
+    /// It came with a public key: it keeps known addresses, and takes over no profile by an address.
+    pub is_public: bool,
+    /// It keeps known addresses and known attributes.
+    pub is_once: bool,
+    /// It creates no profile.
+    pub is_known_only: bool,
+}
+
+impl Manner {
+    /// Whether known addresses stay.
+    pub const fn keeps_addresses(self) -> bool {
+        self.is_public || self.is_once
+    }
+}
+
+/// What a call of an event SDK is known by in its workspace: a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey(pub [u8; 16]);
 
 impl Upsert {
     /// The external id, where it is the key.
@@ -101,6 +124,12 @@ impl Upsert {
             Key::Internal(id) => Some(id),
             Key::External(_) | Key::Email(_) => None,
         }
+    }
+
+    /// The address by which it may take over a profile without an external id.
+    pub fn adopting_email(&self) -> Option<&str> {
+        let is_by_address = matches!(self.key, Key::Email(_));
+        self.email().filter(|_| is_by_address || !self.manner.is_public)
     }
 
     /// The email address of the profile after this change, whether it is the key or not.

@@ -1,7 +1,7 @@
 //! Subscriptions and events sent together with users: applied after the profiles, subscriptions by consent's
 //! own functions and events by the write path. A failure does not fail the call; it is reported as a reason.
 
-use kernel::{Tenant, UserId, WorkspaceId};
+use kernel::{Tenant, UserId};
 use web::{Services, audit::Origin};
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
         model::{Outcome, SubscriptionRequest},
         ops::apply_inline,
     },
-    events::ops::track::{InlineEvent, track_inline},
+    events::ops::track::{InlineEvent, TrackKey, track_inline},
     users::model::inline::{Event, Subscription},
 };
 
@@ -79,11 +79,7 @@ pub struct UserEvent<'e> {
 }
 
 /// Records events, all of them durable at once. Returns the reason for each one that was rejected.
-pub async fn track(
-    app: &Services,
-    workspace: WorkspaceId,
-    events: &[UserEvent<'_>],
-) -> Vec<Option<String>> {
+pub async fn track(app: &Services, key: TrackKey, events: &[UserEvent<'_>]) -> Vec<Option<String>> {
     let events: Vec<InlineEvent<'_>> = events
         .iter()
         .map(|UserEvent { owner, event }| InlineEvent {
@@ -97,5 +93,5 @@ pub async fn track(
     if events.is_empty() {
         return Vec::new();
     }
-    track_inline(app, workspace, &events).await
+    track_inline(app, key, &events).await
 }

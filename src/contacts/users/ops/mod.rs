@@ -1,5 +1,6 @@
 //! Creating, changing, finding and deleting profiles: the transactions.
 
+pub mod calls;
 pub mod change;
 pub mod inline;
 pub mod phone_numbers;

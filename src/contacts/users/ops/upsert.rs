@@ -22,12 +22,13 @@ use crate::{
     consent::ops::{AddressChange, addresses_changed, addresses_created},
     users::{
         model::{
-            Key, Upsert, User,
+            CallKey, Key, Upsert, User,
             attributes::{self, AttributesFault},
             waves::{Name, first_wave},
         },
         store::{
             self,
+            calls::Missing,
             resolve::{LockedUser, ResolvedUser},
             write::{Bounds, Change, NewUser, Update},
         },
@@ -88,6 +89,33 @@ pub async fn upsert(
     context: WriteContext<'_>,
     upserts: &[Upsert],
 ) -> Result<Vec<Result<Upserted>>> {
+    upsert_claimed(context, ClaimedUpserts { upserts, claims: &[] }).await
+}
+
+/// Create-or-updates, and by place the keys of the calls they are made of; none without keys.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimedUpserts<'u> {
+    pub upserts: &'u [Upsert],
+    pub claims: &'u [Vec<CallKey>],
+}
+
+impl ClaimedUpserts<'_> {
+    /// The keys of the calls of these places.
+    fn keys(&self, places: impl Iterator<Item = usize>) -> Vec<CallKey> {
+        places.filter_map(|place| self.claims.get(place)).flatten().copied().collect()
+    }
+}
+
+/// Like [`upsert`]. Stores the keys in the transactions that apply their create-or-updates.
+///
+/// # Errors
+/// When the database cannot be used; a conflict when one of the keys is stored already. Earlier waves have been
+/// applied then.
+pub async fn upsert_claimed(
+    context: WriteContext<'_>,
+    claimed: ClaimedUpserts<'_>,
+) -> Result<Vec<Result<Upserted>>> {
+    let ClaimedUpserts { upserts, .. } = claimed;
     let mut outcomes: Vec<Option<Result<Upserted>>> = Vec::new();
     outcomes.resize_with(upserts.len(), || None);
     let mut pending: Vec<usize> = (0..upserts.len()).collect();
@@ -95,7 +123,7 @@ pub async fn upsert(
     while !pending.is_empty() {
         let step = context.after(waves);
         waves += 1;
-        for (place, outcome) in wave(step, upserts, &pending).await? {
+        for (place, outcome) in wave(step, claimed, &pending).await? {
             outcomes[place] = Some(outcome);
         }
         pending.retain(|place| outcomes[*place].is_none());
@@ -106,13 +134,18 @@ pub async fn upsert(
 type Outcomes = Vec<(usize, Result<Upserted>)>;
 
 /// Applies those of the pending elements that wait for no other, and returns their outcomes.
-async fn wave(step: WaveContext<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Outcomes> {
+async fn wave(
+    step: WaveContext<'_>,
+    claimed: ClaimedUpserts<'_>,
+    pending: &[usize],
+) -> Result<Outcomes> {
+    let ClaimedUpserts { upserts, .. } = claimed;
     // By the names they were sent with, before their profiles are looked up.
     let first = first_wave(pending.iter().map(|place| sent_names(&upserts[*place])));
     let candidates: Vec<usize> =
         pending.iter().copied().zip(first).filter_map(|(place, is)| is.then_some(place)).collect();
     for _ in 0..TRIES_MAX {
-        match attempt(step, upserts, &candidates).await {
+        match attempt(step, claimed, &candidates).await {
             Ok(Some(outcomes)) => {
                 let made = count(&outcomes);
                 store::statistics::record_created(step.context.db, made).await;
@@ -161,18 +194,25 @@ impl ResolvedUpsert<'_> {
             .chain(found.and_then(|found| found.email.as_deref()).map(Name::Email))
     }
 
+    /// Whether the external id is a further one of the profile.
+    fn is_merged(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.is_merged)
+    }
+
     /// Whether it creates a profile.
     fn creates(&self) -> bool {
-        self.found.is_none() && self.upsert.internal_id().is_none()
+        let creates = !self.upsert.manner.is_known_only;
+        self.found.is_none() && self.upsert.internal_id().is_none() && creates
     }
 }
 
 /// One attempt at a wave; `None` when a race was lost and nothing was applied.
 async fn attempt(
     step: WaveContext<'_>,
-    upserts: &[Upsert],
+    claimed: ClaimedUpserts<'_>,
     candidates: &[usize],
 ) -> Result<Option<Outcomes>> {
+    let ClaimedUpserts { upserts, .. } = claimed;
     let context = step.context;
     let mut tx = store::begin(context.db).await?;
     let Some(resolved) = resolve(&mut tx, context.tenant.workspace, upserts, candidates).await?
@@ -183,6 +223,7 @@ async fn attempt(
     let wave: Vec<&ResolvedUpsert<'_>> =
         resolved.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
 
+    claim(&mut tx, step, &claimed.keys(wave.iter().map(|one| one.place))).await?;
     let mut outcomes: Outcomes = Vec::with_capacity(wave.len());
     let (found, absent): (Vec<&ResolvedUpsert<'_>>, Vec<&ResolvedUpsert<'_>>) =
         wave.into_iter().partition(|one| one.found.is_some());
@@ -199,6 +240,18 @@ async fn attempt(
     }
     tx.commit().await?;
     Ok(Some(outcomes))
+}
+
+/// Stores the keys of the calls that a wave applies.
+async fn claim(tx: &mut PgConnection, step: WaveContext<'_>, keys: &[CallKey]) -> Result<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let stored = store::calls::claim(tx, step.context.tenant.workspace, keys, step.at).await?;
+    if stored < keys.len() as u64 {
+        return Err(Error::Conflict("a call was applied already".to_owned()));
+    }
+    Ok(())
 }
 
 /// From this number of elements on, addresses are locked before the first lookup: most arrays create profiles,
@@ -255,10 +308,17 @@ async fn change(
     }
     let ids: Vec<UserId> = wave.iter().filter_map(|one| Some(one.found.as_ref()?.id)).collect();
     let locked = store::resolve::lock(tx, step.context.tenant.workspace, &ids).await?;
+    let missing = missing_attributes(tx, step, wave, &ids).await?;
     let mut changes = Vec::with_capacity(wave.len());
     for (one, id) in wave.iter().zip(&ids) {
         match locked.get(id) {
-            Some(row) if still_means(one, row) => changes.push(change_of(one.upsert, *id)),
+            Some(row) if still_means(one, row) => {
+                let mut change = change_of(one, row, *id);
+                if let Some(missing) = missing.get(id) {
+                    change.attributes = missing;
+                }
+                changes.push(change);
+            }
             _ => return Ok(None),
         }
     }
@@ -277,6 +337,10 @@ async fn change(
 /// Whether the locked profile is still the one that the element selects.
 fn still_means(one: &ResolvedUpsert<'_>, row: &LockedUser) -> bool {
     let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
+    if one.is_merged() {
+        // Ids of merged profiles stand for their survivor as long as it is active.
+        return true;
+    }
     match &one.upsert.key {
         Key::Internal(_) => true,
         Key::External(_) if is_adopted => {
@@ -287,15 +351,38 @@ fn still_means(one: &ResolvedUpsert<'_>, row: &LockedUser) -> bool {
     }
 }
 
-fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
+/// For changes that keep known attributes: the others.
+async fn missing_attributes(
+    tx: &mut PgConnection,
+    step: WaveContext<'_>,
+    wave: &[&ResolvedUpsert<'_>],
+    ids: &[UserId],
+) -> Result<HashMap<UserId, String>> {
+    let wishes: Vec<Missing<'_>> = wave
+        .iter()
+        .zip(ids)
+        .filter(|(one, _)| one.upsert.manner.is_once)
+        .filter_map(|(one, user)| {
+            Some(Missing { user: *user, attributes: one.upsert.attributes.as_ref()?.as_str() })
+        })
+        .collect();
+    if wishes.is_empty() {
+        return Ok(HashMap::new());
+    }
+    store::calls::missing(tx, step.context.tenant.workspace, &wishes).await
+}
+
+fn change_of<'u>(one: &ResolvedUpsert<'u>, row: &LockedUser, id: UserId) -> Change<'u> {
     fn sent<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Absent, Patch::Value)
     }
+    let upsert = one.upsert;
+    let keeps = |known: &Option<String>| upsert.manner.keeps_addresses() && known.is_some();
     Change {
         id,
-        external_id: upsert.external_id(),
-        email: sent(upsert.email()),
-        phone: sent(upsert.phone.as_deref()),
+        external_id: upsert.external_id().filter(|_| !one.is_merged()),
+        email: sent(upsert.email().filter(|_| !keeps(&row.email))),
+        phone: sent(upsert.phone.as_deref().filter(|_| !keeps(&row.phone))),
         attributes: upsert.attributes.as_ref().map_or(attributes::NONE, |sent| sent.as_str()),
     }
 }

@@ -17,6 +17,7 @@ pub(in crate::users) async fn delete(
     id: UserId,
     deletion: &Deletion<'_>,
 ) -> Result<bool> {
+    let mut tx = db.begin().await?;
     let done = sqlx::query!(
         "update users
          set deleted_at = $3, deleted_by = $4, deleted_via = 'api', deleted_reason = $5
@@ -27,8 +28,18 @@ pub(in crate::users) async fn delete(
         deletion.by,
         deletion.reason,
     )
-    .execute(db)
+    .execute(&mut *tx)
     .await?;
+    // A deleted profile leaves its identifiers to new ones, also those of profiles that were merged into it.
+    sqlx::query!(
+        "update users set keeps_external_id = false
+         where workspace_id = $1 and merged_into = $2 and keeps_external_id",
+        workspace.uuid(),
+        &id.bytes()[..],
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
     Ok(done.rows_affected() == 1)
 }
 
@@ -74,7 +85,7 @@ pub(in crate::users) async fn page(
         r#"select id, external_id, email, phone, deleted_at as "deleted_at!", deleted_by as "deleted_by!",
              deleted_via as "deleted_via!", deleted_reason, restored_at
          from users
-         where workspace_id = $1 and deleted_at is not null
+         where workspace_id = $1 and deleted_at is not null and merged_into is null
          order by deleted_at desc, id desc
          limit $2 offset $3"#,
         workspace.uuid(),
@@ -105,16 +116,16 @@ pub(in crate::users) async fn matching(
     let found = sqlx::query!(
         r#"with found as (
              select id, deleted_at from users
-             where workspace_id = $1 and deleted_at is not null and id = $2
+             where workspace_id = $1 and deleted_at is not null and merged_into is null and id = $2
              union
              select id, deleted_at from users
-             where workspace_id = $1 and deleted_at is not null and email like lower($3)
+             where workspace_id = $1 and deleted_at is not null and merged_into is null and email like lower($3)
              union
              select id, deleted_at from users
-             where workspace_id = $1 and deleted_at is not null and lower(external_id) like lower($3)
+             where workspace_id = $1 and deleted_at is not null and merged_into is null and lower(external_id) like lower($3)
              union
              select id, deleted_at from users
-             where workspace_id = $1 and deleted_at is not null
+             where workspace_id = $1 and deleted_at is not null and merged_into is null
                  and (coalesce(phone_normal, phone) = any($4) or coalesce(phone_normal, phone) = $5)
          )
          select (select count(*) from found) as "total!",

@@ -1,6 +1,7 @@
 //! The SQL of profiles.
 
 pub(super) mod bin;
+pub(super) mod calls;
 pub(super) mod phone_numbers;
 pub(super) mod read;
 pub(super) mod resolve;

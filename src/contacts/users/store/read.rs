@@ -6,7 +6,7 @@ use sqlx::{PgExecutor, PgPool};
 use super::Row;
 use crate::users::model::User;
 
-/// The active profile with this internal id.
+/// The active profile with this internal id, or into which the one with this id was merged.
 pub(in crate::users) async fn by_id(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -16,7 +16,7 @@ pub(in crate::users) async fn by_id(
         Row,
         r#"select id, external_id, email, phone, attributes::text as "attributes!", created_at, updated_at
          from users
-         where workspace_id = $1 and id = $2 and deleted_at is null"#,
+         where workspace_id = $1 and id = survivor_of($1, $2) and deleted_at is null"#,
         workspace.uuid(),
         &id.bytes()[..],
     )
@@ -25,7 +25,7 @@ pub(in crate::users) async fn by_id(
     row.map(User::try_from).transpose()
 }
 
-/// The active profile with this external id.
+/// The active profile with this external id, or into which the one with this id was merged.
 pub(in crate::users) async fn by_external_id(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -33,9 +33,12 @@ pub(in crate::users) async fn by_external_id(
 ) -> Result<Option<User>> {
     let row = sqlx::query_as!(
         Row,
-        r#"select id, external_id, email, phone, attributes::text as "attributes!", created_at, updated_at
-         from users
-         where workspace_id = $1 and external_id = $2 and deleted_at is null"#,
+        r#"select u.id, u.external_id, u.email, u.phone, u.attributes::text as "attributes!", u.created_at,
+             u.updated_at
+         from users named
+         join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
+         where named.workspace_id = $1 and named.external_id = $2
+             and (named.deleted_at is null or named.keeps_external_id) and u.deleted_at is null"#,
         workspace.uuid(),
         external_id,
     )
@@ -44,7 +47,7 @@ pub(in crate::users) async fn by_external_id(
     row.map(User::try_from).transpose()
 }
 
-/// The internal id of the active profile with this external id, otherwise with this internal id.
+/// The internal id of the active profile that this external id, otherwise this internal id, stands for.
 pub(in crate::users) async fn id_of(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -52,10 +55,13 @@ pub(in crate::users) async fn id_of(
 ) -> Result<Option<UserId>> {
     let internal = text.parse::<UserId>().ok().map(|id| id.bytes().to_vec());
     let id = sqlx::query_scalar!(
-        "select id
-         from users
-         where workspace_id = $1 and (external_id = $2 or id = $3) and deleted_at is null
-         order by external_id = $2 desc nulls last
+        "select u.id
+         from users named
+         join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
+         where named.workspace_id = $1 and u.deleted_at is null
+             and (named.external_id = $2 and (named.deleted_at is null or named.keeps_external_id)
+                 or named.id = $3)
+         order by named.external_id = $2 desc nulls last
          limit 1",
         workspace.uuid(),
         text,

@@ -23,6 +23,8 @@ pub(in crate::users) struct ResolvedUser {
     pub email: Option<String>,
     /// It has no external id and gets the one sent with its address.
     pub is_adopted: bool,
+    /// The external id is a further one: that of a profile merged into it, or an alias.
+    pub is_merged: bool,
 }
 
 /// Finds the profile of each of these, in order, without locking.
@@ -34,17 +36,23 @@ pub(in crate::users) async fn find(
     let ids: Vec<Option<Vec<u8>>> =
         upserts.iter().map(|one| one.internal_id().map(|id| id.bytes().to_vec())).collect();
     let external_ids: Vec<Option<&str>> = upserts.iter().map(|one| one.external_id()).collect();
-    let emails: Vec<Option<&str>> = upserts.iter().map(|one| one.email()).collect();
+    let emails: Vec<Option<&str>> = upserts.iter().map(|one| one.adopting_email()).collect();
     let rows = sqlx::query!(
         r#"select wish.place as "place!", coalesce(by_id.id, by_external.id, by_email.id) as "id!",
              coalesce(by_id.email, by_external.email, by_email.email) as email,
-             (wish.external_id is not null and by_external.id is null) as "is_adopted!"
+             (wish.external_id is not null and by_external.id is null) as "is_adopted!",
+             (named.merged_into is not null) as "is_merged!"
          from unnest($2::bytea[], $3::text[], $4::text[]) with ordinality
              as wish (id, external_id, email, place)
+         left join users stated on stated.workspace_id = $1 and stated.id = wish.id
          left join users by_id
-             on by_id.workspace_id = $1 and by_id.id = wish.id and by_id.deleted_at is null
+             on by_id.workspace_id = $1 and by_id.id = coalesce(stated.merged_into, stated.id)
+                 and by_id.deleted_at is null
+         left join users named
+             on named.workspace_id = $1 and named.external_id = wish.external_id
+                 and (named.deleted_at is null or named.keeps_external_id)
          left join users by_external
-             on by_external.workspace_id = $1 and by_external.external_id = wish.external_id
+             on by_external.workspace_id = $1 and by_external.id = coalesce(named.merged_into, named.id)
                  and by_external.deleted_at is null
          left join lateral (
              select u.id, u.email
@@ -67,7 +75,8 @@ pub(in crate::users) async fn find(
     for row in rows {
         let place = usize::try_from(row.place - 1).map_err(anyhow::Error::from)?;
         let id = user_id(&row.id)?;
-        found[place] = Some(ResolvedUser { id, email: row.email, is_adopted: row.is_adopted });
+        let (is_adopted, is_merged) = (row.is_adopted, row.is_merged);
+        found[place] = Some(ResolvedUser { id, email: row.email, is_adopted, is_merged });
     }
     Ok(found)
 }

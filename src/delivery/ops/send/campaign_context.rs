@@ -8,8 +8,9 @@ use std::{
 };
 
 use campaigns::model::{
-    Campaign, CampaignChannel, CampaignKey, CampaignKind, Definition, message::MessageChannel,
-    settings::limits::SendRateLimit,
+    Campaign, CampaignChannel, CampaignKey, CampaignKind, Definition,
+    message::MessageChannel,
+    settings::{limits::SendRateLimit, trigger::ReEntry},
 };
 use contacts::{
     audience::model::{SubscriptionPreference, Targeting},
@@ -125,6 +126,12 @@ impl CampaignContext {
 
     pub(crate) fn keeps_exposures(&self) -> bool {
         keeps_exposures(&self.campaign)
+    }
+
+    /// Whether a person gets one message of an occurrence. Not where each event is to have its own.
+    pub(crate) fn sends_one_to_a_person(&self) -> bool {
+        let trigger = self.campaign.definition.trigger_config.as_ref();
+        trigger.is_none_or(|trigger| trigger.re_entry() != ReEntry::Always)
     }
 
     /// Whether it keeps to frequency caps, and counts against them.

@@ -62,7 +62,7 @@ struct Admitted {
 }
 
 impl CheckedBatch {
-    fn settle(&mut self, message: Claimed, status: MessageStatus) {
+    pub(super) fn settle(&mut self, message: Claimed, status: MessageStatus) {
         self.settled.push(SettledMessage { message, status });
     }
 }
@@ -71,6 +71,7 @@ impl Eligibility<'_> {
     pub(crate) async fn check(mut self, batch: Vec<Claimed>) -> Result<CheckedBatch> {
         let mut checked = CheckedBatch::default();
         let batch = self.in_time(batch, &mut checked);
+        let batch = self.as_one_person(batch, &mut checked).await?;
         let batch = self.draw(batch, &mut checked).await?;
         let (control, batch) = batch.into_iter().partition(|message| message.is_control);
         self.hold_back(control, &mut checked).await?;

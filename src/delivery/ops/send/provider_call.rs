@@ -17,7 +17,7 @@ use supervisor::Backoff;
 
 use super::{
     eligibility::{caps, count_skip, tallies},
-    recheck,
+    recheck::{Recheck, recheck},
     terms::Terms,
 };
 use crate::{
@@ -124,8 +124,8 @@ async fn call(
     let mut rest = messages.into_iter();
     while rest.len() > 0 && (called.done.is_empty() || began.elapsed() <= CALL_LONG) {
         let part: Vec<ReadyMessage> = rest.by_ref().take(provider.batch_max().max(1)).collect();
-        let refused = match recheck::refused(app, channel, &part, terms).await {
-            Ok(refused) => refused,
+        let Recheck { refused, waiting } = match recheck(app, channel, &part, terms).await {
+            Ok(checked) => checked,
             Err(error) => {
                 tracing::warn!(%error, "opt-outs cannot be read, messages are released");
                 called.left.extend(part.into_iter().map(|it| it.message));
@@ -137,6 +137,8 @@ async fn call(
             if let Some(skip) = refused.get(&message.id) {
                 let status = MessageStatus::Skipped(skip.clone());
                 called.done.push(Done { message, status, sent: None });
+            } else if waiting.contains(&message.id) {
+                called.left.push(message);
             } else {
                 claimed.push(message);
                 outgoing.push(out);

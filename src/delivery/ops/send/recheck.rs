@@ -1,48 +1,63 @@
 //! The eligibility check again, right before messages are sent: a profile that opted out after the claim gets nothing.
 //! A change that is committed during the provider call is too late.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use campaigns::model::message::MessageChannel;
-use kernel::{MessageId, Result, UserId, WorkspaceId};
+use kernel::{CampaignId, MessageId, Result, UserId, WorkspaceId};
 use providers::model::Outgoing;
+use sqlx::PgConnection;
 
-use super::terms::Terms;
+use super::{
+    merged::{DETAIL, Siblings},
+    terms::Terms,
+};
 use crate::{
     DeliveryState,
     model::{
         claimed::{Claimed, ReadyMessage},
         eligibility::{self, Rules},
+        merged::{MergedDecision, decide},
         message::Purpose,
-        skip::Skip,
+        skip::{Skip, SkipReason},
     },
-    store::recipients,
+    store::{merged, recipients},
 };
 
-/// The messages of a part that may not be sent any more, each with the reason.
+/// The messages of a part that are not sent now.
+#[derive(Debug, Default)]
+pub(crate) struct Recheck {
+    /// Those that may not be sent any more, each with the reason.
+    pub(crate) refused: HashMap<MessageId, Skip>,
+    /// Those that wait for the outcome of a message to the same person.
+    pub(crate) waiting: HashSet<MessageId>,
+}
+
+/// Checks the messages of a part again.
 ///
 /// # Errors
 /// When the store is unavailable.
-pub(crate) async fn refused(
+pub(crate) async fn recheck(
     app: &DeliveryState,
     channel: MessageChannel,
     part: &[ReadyMessage],
     terms: Terms,
-) -> Result<HashMap<MessageId, Skip>> {
+) -> Result<Recheck> {
     let mut by_workspace = BTreeMap::<WorkspaceId, Vec<(&Claimed, &Outgoing, UserId)>>::new();
     for ReadyMessage { message, outgoing } in part {
         let (Some(user), false) = (message.user, is_redirected(message)) else { continue };
         by_workspace.entry(message.workspace).or_default().push((message, outgoing, user));
     }
-    let mut refused = HashMap::new();
+    let mut found = Recheck::default();
     if by_workspace.is_empty() {
-        return Ok(refused);
+        return Ok(found);
     }
     let mut connection = app.db().acquire().await?;
     for (workspace, messages) in by_workspace {
         let users: Vec<UserId> = messages.iter().map(|(_, _, user)| *user).collect();
         let facts =
             recipients::facts(&mut connection, workspace, channel, terms.list(), &users).await?;
+        let mut of_survivors = Vec::new();
         for (message, outgoing, user) in messages {
             let gone = || eligibility::Facts { is_deleted: true, ..eligibility::Facts::default() };
             // A profile may have several messages in one part.
@@ -54,12 +69,50 @@ pub(crate) async fn refused(
                 preference: terms.preference(),
                 bypass_unsubscribe: app.transactional().bypass_unsubscribe,
             };
-            if let Err(skip) = eligibility::admit(&known, rules) {
-                refused.insert(message.id, skip);
+            match eligibility::admit(&known, rules) {
+                Err(skip) => {
+                    found.refused.insert(message.id, skip);
+                }
+                Ok(_) if known.is_survivor && terms.one_to_a_person => of_survivors.push(message),
+                Ok(_) => {}
+            }
+        }
+        if !of_survivors.is_empty() {
+            check_siblings(&mut connection, workspace, &of_survivors, &mut found).await?;
+        }
+    }
+    Ok(found)
+}
+
+/// Finds messages to people who got the campaign as another profile, which was merged after the claim.
+async fn check_siblings(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    messages: &[&Claimed],
+    found: &mut Recheck,
+) -> Result<()> {
+    let users: Vec<UserId> = messages.iter().filter_map(|message| message.user).collect();
+    let survivors = merged::of_users(connection, workspace, &users).await?.survivors;
+    let mut by_campaign = BTreeMap::<CampaignId, Vec<(&Claimed, UserId)>>::new();
+    for message in messages {
+        let (Some(campaign), Some(user)) = (message.campaign, message.user) else { continue };
+        by_campaign.entry(campaign).or_default().push((message, user));
+    }
+    for (campaign, messages) in by_campaign {
+        let siblings = Siblings::of(connection, workspace, campaign, &survivors).await?;
+        for (message, user) in messages {
+            match decide(true, &siblings.besides(user, message)) {
+                MergedDecision::Send => {}
+                MergedDecision::Skip => {
+                    found.refused.insert(message.id, Skip::new(SkipReason::Merged, DETAIL));
+                }
+                MergedDecision::Wait => {
+                    found.waiting.insert(message.id);
+                }
             }
         }
     }
-    Ok(refused)
+    Ok(())
 }
 
 /// A test may go to another address than the profile's; then the profile's consent does not count.

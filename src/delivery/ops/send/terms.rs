@@ -13,6 +13,8 @@ pub(crate) struct Terms {
     pub(super) attempts_max: i16,
     /// Whether the messages count against frequency caps.
     pub(super) is_capped: bool,
+    /// Whether a person gets one message of an occurrence.
+    pub(super) one_to_a_person: bool,
     list: Option<ListId>,
     preference: SubscriptionPreference,
 }
@@ -23,6 +25,7 @@ impl Terms {
         Self {
             attempts_max: campaign_context.attempts_max,
             is_capped: campaign_context.is_capped(),
+            one_to_a_person: campaign_context.sends_one_to_a_person(),
             list: campaign_context.campaign.definition.subscription_category_id,
             preference: campaign_context.preference,
         }
@@ -43,6 +46,7 @@ impl Terms {
         Self {
             attempts_max: retry::ATTEMPTS_MAX,
             is_capped: false,
+            one_to_a_person: false,
             list: None,
             preference: SubscriptionPreference::SubscribedOrOptedIn,
         }

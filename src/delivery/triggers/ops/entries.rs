@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use contacts::audience::{model::Person, ops as audience};
+use contacts::{
+    audience::{model::Person, ops as audience},
+    events::ops::people::linked_profiles,
+};
 use kernel::{Error, Result, UserId};
 use sqlx::PgConnection;
 use supervisor::Backoff;
@@ -116,7 +119,14 @@ async fn profile_of<'e>(
     let internal: HashSet<UserId> =
         page.iter().flat_map(|event| [event.service_user, event.user_as_id()]).flatten().collect();
     let internal: Vec<Vec<u8>> = internal.iter().map(|id| id.bytes().to_vec()).collect();
-    let known = store::profiles(app.db(), trigger.workspace, &external, &internal).await?;
+    let mut known = store::profiles(app.db(), trigger.workspace, &external, &internal).await?;
+    let unknown = known.unknown(page.iter().map(AsRef::as_ref));
+    if !unknown.users.is_empty() || !unknown.anonymous.is_empty() {
+        let users: Vec<String> = unknown.users.into_iter().collect();
+        let anonymous: Vec<String> = unknown.anonymous.into_iter().collect();
+        let linked = linked_profiles(app.db(), trigger.workspace, &users, &anonymous).await?;
+        known.add_linked(linked);
+    }
     let with_profile = |event: &'e Arc<TriggerEvent>| {
         Some(ProfileEvent { event: event.as_ref(), person: known.profile_of(event)? })
     };

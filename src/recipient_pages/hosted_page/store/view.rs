@@ -18,29 +18,31 @@ pub(in crate::hosted_page) async fn workspace_and_contact(
     user: UserId,
 ) -> Result<Option<(String, Contact)>> {
     let row = sqlx::query!(
-        "select w.name, u.external_id, u.email, u.phone, u.attributes
+        "select w.name, u.id, u.external_id, u.email, u.phone, u.attributes
          from users u
          join workspace w on w.id = u.workspace_id
-         where u.workspace_id = $1 and u.id = $2 and u.deleted_at is null",
+         where u.workspace_id = $1 and u.id = survivor_of($1, $2) and u.deleted_at is null",
         workspace.uuid(),
         &user.bytes()[..],
     )
     .fetch_optional(db)
     .await?;
-    Ok(row.map(|row| {
+    row.map(|row| {
+        let id: [u8; 12] = row.id.as_slice().try_into().map_err(Error::internal)?;
         let attributes = match row.attributes {
             serde_json::Value::Object(map) => map,
             _ => serde_json::Map::new(),
         };
         let contact = Contact {
-            id: user,
+            id: UserId::from_bytes(id),
             external_id: row.external_id,
             email: row.email,
             phone: row.phone,
             attributes,
         };
-        (row.name, contact)
-    }))
+        Ok((row.name, contact))
+    })
+    .transpose()
 }
 
 /// A list's name, archived or not.
@@ -69,6 +71,7 @@ pub(in crate::hosted_page) async fn view(
     let mut connection = db.acquire().await?;
     let found = workspace_and_contact(&mut *connection, workspace, user).await?;
     let Some((name, contact)) = found else { return Ok(None) };
+    let user = contact.id;
     let statuses = statuses(&mut connection, workspace, user).await?;
     let mut states = memberships(&mut connection, workspace, user).await?;
     for key in pending(&mut connection, now, workspace, user).await? {

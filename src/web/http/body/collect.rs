@@ -158,7 +158,7 @@ async fn discard(mut body: axum::body::Body, already: u64) -> Option<u64> {
 }
 
 /// Decompresses a body; a large one on a blocking thread, few at a time.
-async fn inflate(
+pub(super) async fn inflate(
     encoding: Encoding,
     packed: Vec<u8>,
     limit: usize,

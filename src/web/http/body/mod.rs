@@ -24,6 +24,9 @@ pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
 /// Largest body of `POST /users`, decompressed, in bytes.
 pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
 
+/// The first bytes of gzip (RFC 1952, 2.3.1).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
 /// The share of memory in which a request's body counts: its workspace's if a credential was verified,
 /// otherwise its peer's.
 fn hold<S>(request: &Request, state: &S) -> Held
@@ -69,6 +72,22 @@ pub struct RawBytes<const MAX_BYTES: usize> {
     pub bytes: Vec<u8>,
     /// The body's share of memory; must live as long as the bytes.
     pub held: Held,
+}
+
+impl<const MAX_BYTES: usize> RawBytes<MAX_BYTES> {
+    /// Decompresses bytes that are gzip by their beginning: some senders compress and do not say so in a header.
+    ///
+    /// # Errors
+    /// As those of a compressed body.
+    pub async fn unpacked(self) -> ApiResult<Self> {
+        if !self.bytes.starts_with(&GZIP_MAGIC) {
+            return Ok(self);
+        }
+        let Self { bytes, held } = self;
+        let (bytes, held) =
+            collect::inflate(encoding::Encoding::Gzip, bytes, MAX_BYTES, held).await?;
+        Ok(Self { bytes, held })
+    }
 }
 
 impl<S, const MAX_BYTES: usize> FromRequest<S> for RawBytes<MAX_BYTES>

@@ -50,6 +50,8 @@ pub(in crate::audience) struct Frame<'a> {
     pub(in crate::audience) now: Timestamp,
     /// In the order of [`Targeting::filters`].
     pub(in crate::audience) people: &'a [PeopleSet],
+    /// Profiles into which some of the targeting's `userIds` were merged.
+    pub(in crate::audience) survivors: &'a [Vec<u8>],
 }
 
 pub(in crate::audience::store) fn user_id(bytes: &[u8]) -> Result<UserId> {

@@ -62,6 +62,7 @@ impl<'a> Statement<'a> {
                 .iter()
                 .filter_map(|id| id.parse::<UserId>().ok())
                 .map(|id| id.bytes().to_vec())
+                .chain(self.frame.survivors.iter().cloned())
                 .collect();
             self.sql.push(" and (u.external_id = any(").push_bind(ids.clone());
             self.sql.push(") or u.id = any(").push_bind(internal).push("))");

@@ -142,7 +142,7 @@ async fn write_all(
     let plan = db::retried(async || {
         let mut tx = db.begin().await?;
         let seen = lock_and_read(&mut tx, tenant, changes).await?;
-        let plan = plan(tenant, mode, &seen.known, changes);
+        let plan = plan(tenant, mode, &seen.known, &seen.changes);
         write_plan(&mut tx, tenant, &Write::of(*now, origin), &plan).await?;
         tx.commit().await?;
         Ok(plan)

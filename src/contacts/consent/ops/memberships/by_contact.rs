@@ -97,7 +97,10 @@ async fn request_once(
     let (key, to) = (pending.key, MembershipStatus::Subscribed);
     let mut tx = db.begin().await?;
     let change = MembershipChange { key, now, to, source: &pending.source, consent_text: None };
-    let PlanInput { users, lists, rows } = lock_and_read(&mut tx, tenant, &[change]).await?.known;
+    let seen = lock_and_read(&mut tx, tenant, &[change]).await?;
+    let key = seen.key(key);
+    let pending = &Pending { key, ..pending.clone() };
+    let PlanInput { users, lists, rows } = seen.known;
     if lists.get(&key.list).is_none_or(|list| list.archived) {
         return Err(Error::NotFound("List"));
     }
@@ -142,8 +145,10 @@ async fn subscribe_once(
         consent_text: subscription.consent_text.as_deref(),
     };
     let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
+    let key = seen.key(key);
+    let change = MembershipChange { key, ..change };
     if needs_confirmation(&seen.known, &key, &origin.source) {
-        let pending = pending_of(now, origin, subscription);
+        let pending = Pending { key, ..pending_of(now, origin, subscription) };
         pending::save(&mut tx, tenant.workspace, &pending).await?;
         tx.commit().await?;
         return Ok((Subscribed::Pending(pending), Vec::new()));
@@ -202,6 +207,8 @@ async fn confirm_once(
     let to = MembershipStatus::Subscribed;
     let change = MembershipChange { key, now, to, source: "", consent_text: None };
     let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
+    let key = seen.key(key);
+    let change = MembershipChange { key, ..change };
     let Some(pending) = pending::find(&mut tx, tenant.workspace, now, key).await? else {
         let row = seen.known.rows.remove(&key).filter(|row| row.status == to);
         return Ok((row.filter(|_| seen.known.users.contains(&key.user)), Vec::new()));
@@ -252,6 +259,7 @@ async fn unsubscribe_once(
     let to = MembershipStatus::Unsubscribed;
     let change = MembershipChange { key, now, to, source: &origin.source, consent_text: None };
     let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
+    let change = MembershipChange { key: seen.key(key), ..change };
     let write = Write::of(now, origin);
     let (membership, entries) =
         write_by_contact(&mut tx, tenant, &write, &mut seen, change).await?;
@@ -264,7 +272,7 @@ async fn write_by_contact(
     tx: &mut PgConnection,
     tenant: Tenant,
     write: &Write<'_>,
-    seen: &mut LockedRows,
+    seen: &mut LockedRows<'_>,
     change: MembershipChange<'_>,
 ) -> Result<(Option<Membership>, Vec<Entry>)> {
     let mut plan = plan(tenant, Mode::ByContact, &seen.known, &[change]);

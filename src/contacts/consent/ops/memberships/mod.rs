@@ -25,30 +25,45 @@ use crate::consent::{
 };
 
 /// The rows that a plan needs, and the addresses of the contacts.
-struct LockedRows {
+struct LockedRows<'c> {
     known: PlanInput,
     addresses: HashMap<UserId, Addresses>,
+    /// The requests; those of merged contacts are of their survivors.
+    changes: Vec<MembershipChange<'c>>,
+}
+
+impl LockedRows<'_> {
+    /// The key of the only request: that of the survivor where the contact was merged.
+    fn key(&self, sent: MembershipKey) -> MembershipKey {
+        self.changes.first().map_or(sent, |change| change.key)
+    }
 }
 
 /// Locks the contacts of the requests, and reads the rows that a plan needs.
-async fn lock_and_read(
+async fn lock_and_read<'c>(
     tx: &mut PgConnection,
     tenant: Tenant,
-    changes: &[MembershipChange<'_>],
-) -> Result<LockedRows> {
+    changes: &[MembershipChange<'c>],
+) -> Result<LockedRows<'c>> {
+    let users: HashSet<UserId> = changes.iter().map(|change| change.key.user).collect();
+    let users: Vec<UserId> = users.into_iter().collect();
+    let locked = contacts::lock(&mut *tx, tenant.workspace, &users).await?;
+    let current = |change: &MembershipChange<'c>| {
+        let key = MembershipKey { user: locked.current(change.key.user), ..change.key };
+        MembershipChange { key, ..*change }
+    };
+    let changes: Vec<MembershipChange<'c>> = changes.iter().map(current).collect();
+    let addresses = locked.addresses;
     let keys: HashSet<MembershipKey> = changes.iter().map(|change| change.key).collect();
     let keys: Vec<MembershipKey> = keys.into_iter().collect();
-    let users: HashSet<UserId> = keys.iter().map(|key| key.user).collect();
     let lists: HashSet<ListId> = keys.iter().map(|key| key.list).collect();
-    let users: Vec<UserId> = users.into_iter().collect();
     let lists: Vec<ListId> = lists.into_iter().collect();
-    let addresses = contacts::lock(&mut *tx, tenant.workspace, &users).await?;
     let known = PlanInput {
         users: addresses.keys().copied().collect(),
         lists: memberships::lists(&mut *tx, tenant.workspace, &lists).await?,
         rows: memberships::find(tx, tenant, &keys).await?,
     };
-    Ok(LockedRows { known, addresses })
+    Ok(LockedRows { known, addresses, changes })
 }
 
 /// Writes a plan to the database.

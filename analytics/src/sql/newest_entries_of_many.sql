@@ -1,0 +1,12 @@
+-- Which entries of many identifiers' timelines are the newest?
+SELECT timestamp, event_name, day, event_id
+FROM timeline
+WHERE workspace_id = {workspace:UUID}
+    AND identifier IN (SELECT cityHash64(id) FROM (SELECT arrayJoin({listed:Array(String)}) AS id))
+    AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+    AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
+    AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+    AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
+    AND ({any_name:Bool} OR event_name = {event_name:String})
+ORDER BY timestamp DESC
+LIMIT {wanted:UInt64}

@@ -1,0 +1,230 @@
+//! The fields of one call, as sent.
+
+use simd_json::{Node, StaticNode};
+
+use crate::parse::members;
+
+use super::{
+    super::element::{Field, Sent, field, sent},
+    Protocol,
+};
+
+/// What the fields of a protocol are called.
+#[derive(Debug)]
+pub(super) struct FieldNames {
+    pub(super) user_id: &'static str,
+    pub(super) anonymous_id: &'static str,
+    pub(super) previous_id: &'static str,
+    pub(super) group_id: &'static str,
+    pub(super) message_id: &'static str,
+    pub(super) traits: &'static str,
+    /// Fields that take neither object nor array.
+    pub(super) plain: &'static [&'static str],
+    /// Fields that take an object.
+    pub(super) objects: &'static [&'static str],
+}
+
+/// Segment's names, which RudderStack took over.
+pub(super) const SEGMENT: FieldNames = FieldNames {
+    user_id: "userId",
+    anonymous_id: "anonymousId",
+    previous_id: "previousId",
+    group_id: "groupId",
+    message_id: "messageId",
+    traits: "traits",
+    plain: &[
+        "type",
+        "event",
+        "userId",
+        "anonymousId",
+        "previousId",
+        "groupId",
+        "messageId",
+        "timestamp",
+        "originalTimestamp",
+        "sentAt",
+        "name",
+        "category",
+    ],
+    objects: &["properties", "traits", "context"],
+};
+
+/// The names of PostHog's capture API.
+pub(super) const POSTHOG: FieldNames = FieldNames {
+    user_id: "distinct_id",
+    anonymous_id: "$anon_distinct_id",
+    previous_id: "alias",
+    group_id: "$group_key",
+    message_id: "uuid",
+    traits: "$set",
+    plain: &["event", "distinct_id", "uuid", "timestamp", "offset", "sent_at"],
+    objects: &["properties", "$set", "$set_once"],
+};
+
+/// The SDK whose aliases have the previous id as `distinct_id`.
+const REVERSED: &str = "posthog-python";
+
+/// The known fields of one call of either protocol. A key sent twice counts as sent last.
+#[derive(Debug, Default)]
+pub(super) struct Call<'t, 'a> {
+    pub(super) kind: Field<'a>,
+    pub(super) event: Field<'a>,
+    pub(super) user_id: Field<'a>,
+    pub(super) anonymous_id: Field<'a>,
+    pub(super) previous_id: Field<'a>,
+    pub(super) group_id: Field<'a>,
+    pub(super) message_id: Field<'a>,
+    pub(super) timestamp: Field<'a>,
+    pub(super) original_timestamp: Field<'a>,
+    pub(super) sent_at: Field<'a>,
+    /// Milliseconds from the event to its sending.
+    pub(super) offset: Field<'a>,
+    pub(super) session_id: Field<'a>,
+    pub(super) device_id: Field<'a>,
+    /// `name` and `category` of pages and screens, where they are not null.
+    pub(super) name: Option<&'t [Node<'a>]>,
+    pub(super) category: Option<&'t [Node<'a>]>,
+    /// The value of `group_id`.
+    pub(super) group: Option<&'t [Node<'a>]>,
+    pub(super) properties: Sent<'t, 'a>,
+    pub(super) traits: Sent<'t, 'a>,
+    /// Traits for a profile that has none of these names.
+    pub(super) once: Sent<'t, 'a>,
+    pub(super) context: Option<&'t [Node<'a>]>,
+    /// Whether the sender knows no person: `$process_person_profile` is false.
+    pub(super) is_personless: bool,
+    /// Whether its SDK names the ids of an alias in the other order: PostHog's for Python does.
+    pub(super) is_reversed: bool,
+    /// Whether it has any field of an event at all.
+    pub(super) has_fields: bool,
+}
+
+impl<'t, 'a> Call<'t, 'a> {
+    /// Collects the fields of a call.
+    pub(super) fn read(&mut self, object: &'t [Node<'a>], protocol: Protocol) {
+        match protocol {
+            Protocol::Segment => self.read_segment(object),
+            Protocol::PostHog => self.read_posthog(object),
+        }
+    }
+
+    /// Collects the fields of a call of Segment's protocol.
+    fn read_segment(&mut self, object: &'t [Node<'a>]) {
+        for (key, value) in members(object) {
+            match key {
+                "properties" => self.properties = sent(key, value),
+                "traits" => self.traits = sent(key, value),
+                "context" => self.context = object_of(value),
+                "name" => self.name = not_null(value),
+                "category" => self.category = not_null(value),
+                // Of the request, not of an event.
+                "sentAt" => {
+                    self.sent_at = field(value);
+                    continue;
+                }
+                _ => {
+                    let Some(slot) = self.field_mut(key) else { continue };
+                    *slot = field(value);
+                    if key == SEGMENT.group_id {
+                        self.group = not_null(value);
+                    }
+                }
+            }
+            self.has_fields = true;
+        }
+        if matches!(self.timestamp, Field::Absent) {
+            self.timestamp = self.original_timestamp;
+        }
+        // rudder-sdk-python sends the traits of identify there alone.
+        if let (Sent::Absent, Some(context)) = (&self.traits, self.context) {
+            let traits = members(context).filter(|(key, _)| *key == "traits").last();
+            self.traits = traits.map_or(Sent::Absent, |(key, value)| sent(key, value));
+        }
+    }
+
+    /// Collects the fields of a call of PostHog's protocol: some stand beside the properties or among them.
+    fn read_posthog(&mut self, object: &'t [Node<'a>]) {
+        for (key, value) in members(object) {
+            match key {
+                "properties" => self.properties = sent(key, value),
+                "$set" => self.traits = sent(key, value),
+                "$set_once" => self.once = sent(key, value),
+                "sent_at" => {
+                    self.sent_at = field(value);
+                    continue;
+                }
+                _ => {
+                    let Some(slot) = self.field_mut(key) else { continue };
+                    *slot = field(value);
+                }
+            }
+            self.has_fields = true;
+        }
+        if let Sent::Object { nodes, .. } = self.properties {
+            self.read_posthog_properties(nodes);
+        }
+    }
+
+    fn read_posthog_properties(&mut self, properties: &'t [Node<'a>]) {
+        let (has_traits, has_once) =
+            (!matches!(self.traits, Sent::Absent), !matches!(self.once, Sent::Absent));
+        let has_user = !matches!(self.user_id, Field::Absent);
+        for (key, value) in members(properties) {
+            match key {
+                "$set" | "$group_set" if !has_traits => self.traits = sent(key, value),
+                "$set_once" if !has_once => self.once = sent(key, value),
+                "distinct_id" if !has_user => self.user_id = field(value),
+                "$anon_distinct_id" => self.anonymous_id = field(value),
+                "alias" => self.previous_id = field(value),
+                "$lib" => self.is_reversed = value.first() == Some(&Node::String(REVERSED)),
+                "$session_id" => self.session_id = field(value),
+                "$device_id" => self.device_id = field(value),
+                "$group_key" => (self.group_id, self.group) = (field(value), not_null(value)),
+                "$process_person_profile" => {
+                    let no = Node::Static(StaticNode::Bool(false));
+                    self.is_personless = value.first() == Some(&no);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The field of that key, of those that take neither object nor array.
+    pub(super) fn field_mut(&mut self, key: &str) -> Option<&mut Field<'a>> {
+        Some(match key {
+            "type" => &mut self.kind,
+            "event" => &mut self.event,
+            "userId" | "distinct_id" => &mut self.user_id,
+            "anonymousId" => &mut self.anonymous_id,
+            "previousId" => &mut self.previous_id,
+            "groupId" => &mut self.group_id,
+            "messageId" | "uuid" => &mut self.message_id,
+            "timestamp" => &mut self.timestamp,
+            "originalTimestamp" => &mut self.original_timestamp,
+            "sentAt" | "sent_at" => &mut self.sent_at,
+            "offset" => &mut self.offset,
+            _ => return None,
+        })
+    }
+
+    /// The nodes of the properties; none when they are not an object.
+    pub(super) fn property_nodes(&self) -> &'t [Node<'a>] {
+        nodes_of(&self.properties)
+    }
+}
+
+/// The nodes of an object; none of anything else.
+pub(super) fn nodes_of<'t, 'a>(sent: &Sent<'t, 'a>) -> &'t [Node<'a>] {
+    match sent {
+        Sent::Object { nodes, .. } => nodes,
+        Sent::Absent | Sent::Refused(_) | Sent::Other => &[],
+    }
+}
+
+fn object_of<'t, 'a>(value: &'t [Node<'a>]) -> Option<&'t [Node<'a>]> {
+    matches!(value.first(), Some(Node::Object { .. })).then_some(value)
+}
+
+fn not_null<'t, 'a>(value: &'t [Node<'a>]) -> Option<&'t [Node<'a>]> {
+    (value.first() != Some(&Node::Static(StaticNode::Null))).then_some(value)
+}

@@ -1,0 +1,187 @@
+//! What calls of event SDKs mean here, in one table (also in `src/sdk/event_sdks/README.md`).
+//!
+//! | call | becomes |
+//! |---|---|
+//! | track, an event of PostHog | the event of that name |
+//! | page, `$pageview` | `Page Viewed` |
+//! | screen, `$screen` | `Screen Viewed` |
+//! | identify, `$identify`, `$set`, `$set_once` | a change of the profile with that `userId` |
+//! | group, `$groupidentify` | its attributes `groupId` and `group` |
+//! | alias, `$create_alias` | a link of two ids |
+//! | another `$name` of PostHog | the event `_name` |
+
+use std::borrow::Cow;
+
+use crate::model::ORDER_COMPLETED;
+
+use super::{
+    super::{element::Field, properties::Member, validate::is_blank},
+    Adjustments, CallKind, Protocol,
+    call::Call,
+};
+
+/// The names of events that have one here.
+const PAGE_VIEWED: &str = "Page Viewed";
+const SCREEN_VIEWED: &str = "Screen Viewed";
+/// What replaces the `$` at the beginning of a name.
+const RENAMED_PREFIX: char = '_';
+/// Names of an order's properties in Segment's specification of commerce, and here.
+const ORDER_NAMES: [(&str, &str); 2] = [("order_id", "orderId"), ("revenue", "total")];
+/// Properties of PostHog that say something of the event or its person beside what the event says: they are read by
+/// [`Call::read_posthog`].
+const POSTHOG_READ: [&str; 4] = ["$set", "$set_once", "distinct_id", "token"];
+/// Traits that say something of consent. A public key cannot give it.
+const CONSENT_TRAITS: [&str; 6] =
+    ["consent", "consents", "subscription", "subscriptions", "subscribed", "unsubscribed"];
+
+/// What a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Meaning<'a> {
+    /// An event of this name.
+    Event(Cow<'a, str>),
+    Identify,
+    Group,
+    Alias,
+}
+
+/// What a call is; or what is wrong with its type.
+pub(super) fn meaning<'a>(
+    call: &Call<'_, 'a>,
+    protocol: Protocol,
+    of_route: Option<CallKind>,
+) -> Result<Meaning<'a>, String> {
+    match protocol {
+        Protocol::Segment => {
+            let kind = of_route.map_or_else(|| segment_kind(&call.kind), Ok)?;
+            Ok(match kind {
+                CallKind::Track => Meaning::Event(Cow::Borrowed(text_of(&call.event))),
+                CallKind::Page => Meaning::Event(Cow::Borrowed(PAGE_VIEWED)),
+                CallKind::Screen => Meaning::Event(Cow::Borrowed(SCREEN_VIEWED)),
+                CallKind::Identify => Meaning::Identify,
+                CallKind::Group => Meaning::Group,
+                CallKind::Alias => Meaning::Alias,
+            })
+        }
+        Protocol::PostHog => Ok(posthog_meaning(text_of(&call.event))),
+    }
+}
+
+fn segment_kind(kind: &Field<'_>) -> Result<CallKind, String> {
+    let known = match kind {
+        Field::Text(text) => CallKind::ALL.into_iter().find(|kind| kind.as_str() == *text),
+        _ => None,
+    };
+    known.ok_or_else(|| match kind {
+        Field::Absent => "type is required".to_owned(),
+        _ => "type must be track, page, screen, identify, group or alias".to_owned(),
+    })
+}
+
+fn posthog_meaning(event: &str) -> Meaning<'_> {
+    match event {
+        "$identify" | "$set" | "$set_once" => Meaning::Identify,
+        "$groupidentify" => Meaning::Group,
+        "$create_alias" => Meaning::Alias,
+        "$pageview" => Meaning::Event(Cow::Borrowed(PAGE_VIEWED)),
+        "$screen" => Meaning::Event(Cow::Borrowed(SCREEN_VIEWED)),
+        _ => Meaning::Event(without_dollar(event)),
+    }
+}
+
+/// A name that begins with `$`, which belongs to the system here, with another first character.
+pub(super) fn without_dollar(name: &str) -> Cow<'_, str> {
+    match name.strip_prefix('$') {
+        Some(rest) => Cow::Owned(format!("{RENAMED_PREFIX}{rest}")),
+        None => Cow::Borrowed(name),
+    }
+}
+
+fn text_of<'a>(field: &Field<'a>) -> &'a str {
+    match field {
+        Field::Text(text) => text,
+        _ => "",
+    }
+}
+
+/// The properties of an event under their names here, none twice: of equal names the last counts.
+pub(super) fn properties<'t, 'a>(
+    call: &Call<'t, 'a>,
+    event_name: &str,
+    protocol: Protocol,
+    adjusted: &mut Adjustments,
+) -> Vec<Member<'t, 'a>> {
+    let is_read = |key: &str| protocol == Protocol::PostHog && POSTHOG_READ.contains(&key);
+    let nodes = call.property_nodes();
+    let mut made = Vec::new();
+    for (key, value) in crate::parse::members(nodes).filter(|(key, _)| !is_read(key)) {
+        let name = without_dollar(key);
+        adjusted.renamed += u64::from(matches!(name, Cow::Owned(_)));
+        made.push(Member { name, value });
+    }
+    if matches!(event_name, PAGE_VIEWED | SCREEN_VIEWED) {
+        for (name, value) in [("name", call.name), ("category", call.category)] {
+            if let Some(value) = value.filter(|_| !has(&made, name)) {
+                made.push(Member { name: Cow::Borrowed(name), value });
+            }
+        }
+    }
+    if event_name == ORDER_COMPLETED {
+        for (sent, here) in ORDER_NAMES {
+            if !has(&made, here) {
+                for member in made.iter_mut().filter(|member| member.name == sent) {
+                    member.name = Cow::Borrowed(here);
+                    adjusted.renamed += 1;
+                }
+            }
+        }
+    }
+    last_of_each(&mut made);
+    made
+}
+
+/// The attributes that traits set, under their names here; `taken` are the traits that are none.
+pub(super) fn attributes<'t, 'a>(
+    traits: impl Iterator<Item = (&'a str, &'t [simd_json::Node<'a>])>,
+    is_public: bool,
+    adjusted: &mut Adjustments,
+) -> Vec<Member<'t, 'a>>
+where
+    'a: 't,
+{
+    let mut made = Vec::new();
+    for (key, value) in traits {
+        if is_public && CONSENT_TRAITS.contains(&key) {
+            adjusted.dropped += 1;
+            continue;
+        }
+        let name = without_dollar(key);
+        adjusted.renamed += u64::from(matches!(name, Cow::Owned(_)));
+        made.push(Member { name, value });
+    }
+    last_of_each(&mut made);
+    made
+}
+
+fn has(made: &[Member<'_, '_>], name: &str) -> bool {
+    made.iter().any(|member| member.name == name)
+}
+
+/// Leaves out each member whose name comes again.
+fn last_of_each(made: &mut Vec<Member<'_, '_>>) {
+    let last: std::collections::HashMap<Cow<'_, str>, usize> =
+        made.iter().enumerate().map(|(index, member)| (member.name.clone(), index)).collect();
+    if last.len() == made.len() {
+        return;
+    }
+    let mut index = 0;
+    made.retain(|member| {
+        let is_last = last.get(&member.name) == Some(&index);
+        index += 1;
+        is_last
+    });
+}
+
+/// Whether a call has no id of a person.
+pub(super) fn is_anonymous(call: &Call<'_, '_>) -> bool {
+    is_blank(&call.user_id) && is_blank(&call.anonymous_id)
+}

@@ -1,0 +1,316 @@
+//! What a call says of a profile.
+
+use std::borrow::Cow;
+
+use crate::{
+    model::limits::IDENTIFIER_CHARS_MAX,
+    parse::members,
+    record::{ProfileCall, ProfileCallKind},
+};
+
+use super::{
+    super::{
+        element::{Field, Sent, field},
+        event_ids,
+        identifiers::text,
+        properties::{Member, Optional, Properties},
+        sender::Sender,
+        validate::{Moment, is_blank},
+    },
+    Adjustments, CallPlace, CallReader, CallRequest, CallRules, Protocol,
+    call::{Call, nodes_of},
+    event::Headings,
+    mapping,
+};
+
+/// The longest address that is looked at.
+const ADDRESS_CHARS_MAX: usize = 1_000;
+/// Nothing is kept beside the attributes.
+const NO_OPTIONAL: Optional<'static, 'static> = Optional { name: "", object: None };
+/// What a key without the scope of profiles gets.
+const NO_SCOPE: &str = "a key with the scope users:write is required to change profiles";
+/// Attributes that a group sets.
+const GROUP_ID: &str = "groupId";
+const GROUP: &str = "group";
+
+/// The addresses among traits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Addresses<'a> {
+    email: &'a str,
+    phone: &'a str,
+}
+
+/// What the traits of a call change; the attributes are in the buffers of the reader.
+#[derive(Debug, Default)]
+pub(super) struct Changes<'a> {
+    /// What replaces known values.
+    set: Option<Addresses<'a>>,
+    /// What the profile gets where it has none.
+    once: Option<Addresses<'a>>,
+}
+
+impl CallReader<'_> {
+    /// Reads the traits that stand beside an event; none where it has none, where its sender knows no person, or
+    /// where the key may not change profiles.
+    pub(super) fn changes<'a>(
+        &mut self,
+        call: &Call<'_, 'a>,
+        request: &CallRequest<'_>,
+        adjusted: &mut Adjustments,
+        errors: &mut Vec<String>,
+    ) -> Changes<'a> {
+        if request.rules.protocol == Protocol::Segment {
+            return Changes::default();
+        }
+        if call.is_personless || !request.rules.may_change_profiles {
+            adjusted.dropped += traits_count(call);
+            return Changes::default();
+        }
+        self.traits(call, request, adjusted, errors)
+    }
+
+    /// Reads the traits of a call into the buffers.
+    fn traits<'a>(
+        &mut self,
+        call: &Call<'_, 'a>,
+        request: &CallRequest<'_>,
+        adjusted: &mut Adjustments,
+        errors: &mut Vec<String>,
+    ) -> Changes<'a> {
+        let name = request.rules.protocol.names().traits;
+        let mut reading = Reading { request, adjusted, errors };
+        Changes {
+            set: reading.traits(&mut self.profile.attributes, &call.traits, name),
+            once: reading.traits(&mut self.profile.once, &call.once, "$set_once"),
+        }
+    }
+
+    /// Adds what changes a profile; the first change says that the anonymous id is the user's.
+    pub(super) fn push_changes(
+        &mut self,
+        headings: &Headings<'_>,
+        changes: &Changes<'_>,
+        anonymous_id: &str,
+        request: &mut CallRequest<'_>,
+    ) {
+        if let Some(Addresses { email, phone }) = changes.set {
+            let call = ProfileCall { anonymous_id, email, phone, ..ProfileCall::default() };
+            let attributes = std::mem::take(&mut self.profile.attributes);
+            self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
+            self.profile.attributes = attributes;
+        }
+        if let Some(Addresses { email, phone }) = changes.once {
+            let call = ProfileCall { is_once: true, email, phone, ..ProfileCall::default() };
+            let attributes = std::mem::take(&mut self.profile.once);
+            self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
+            self.profile.once = attributes;
+        }
+    }
+
+    /// Adds a call that sets traits of a user, and says which anonymous id is theirs.
+    pub(super) fn identify(
+        &mut self,
+        call: &Call<'_, '_>,
+        place: CallPlace<'_>,
+        request: &mut CallRequest<'_>,
+    ) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        let headings = Headings::read(call, place, request, &mut errors);
+        let mut adjusted = request.adjusted;
+        let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
+        check_scope(request.rules, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        if headings.user_id.is_empty() {
+            request.adjusted.dropped += traits_count(call);
+            return Ok(());
+        }
+        request.adjusted = adjusted;
+        // Also without traits it names someone.
+        changes.set.get_or_insert_default();
+        self.push_changes(&headings, &changes, headings.anonymous_id, request);
+        Ok(())
+    }
+
+    /// Adds a call that says which group a user belongs to.
+    pub(super) fn group(
+        &mut self,
+        call: &Call<'_, '_>,
+        place: CallPlace<'_>,
+        request: &mut CallRequest<'_>,
+    ) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        let protocol = request.rules.protocol;
+        let names = protocol.names();
+        let headings = Headings::read(call, place, request, &mut errors);
+        text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
+        if is_blank(&call.group_id) {
+            errors.push(format!("{} is required", names.group_id));
+        }
+        check_scope(request.rules, &mut errors);
+        let made: Vec<Member<'_, '_>> = [(GROUP_ID, call.group), (GROUP, object(&call.traits))]
+            .into_iter()
+            .filter_map(|(name, value)| Some(Member { name: Cow::Borrowed(name), value: value? }))
+            .collect();
+        self.profile.attributes.compose(&made, NO_OPTIONAL);
+        let fault = traits_fault(&call.traits, &self.profile.attributes, "traits");
+        errors.extend(fault);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        if headings.user_id.is_empty() {
+            request.adjusted.dropped += traits_count(call) + 1;
+            return Ok(());
+        }
+        // PostHog's SDKs make an id up where none was given.
+        let is_known_only = protocol == Protocol::PostHog;
+        let attributes = std::mem::take(&mut self.profile.attributes);
+        let set =
+            ProfileCall { is_known_only, attributes: attributes.text(), ..ProfileCall::default() };
+        self.push(&headings, set, request);
+        self.profile.attributes = attributes;
+        Ok(())
+    }
+
+    /// Adds a call that says that two ids are one person.
+    pub(super) fn alias(
+        &mut self,
+        call: &Call<'_, '_>,
+        place: CallPlace<'_>,
+        request: &mut CallRequest<'_>,
+    ) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        let names = request.rules.protocol.names();
+        let mut headings = Headings::read(call, place, request, &mut errors);
+        let mut previous_id =
+            text(names.previous_id, &call.previous_id, IDENTIFIER_CHARS_MAX, &mut errors);
+        for (name, field) in
+            [(names.previous_id, &call.previous_id), (names.user_id, &call.user_id)]
+        {
+            if is_blank(field) {
+                errors.push(format!("{name} is required"));
+            }
+        }
+        check_scope(request.rules, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        if call.is_reversed {
+            std::mem::swap(&mut headings.user_id, &mut previous_id);
+        }
+        let kind = match request.rules.protocol {
+            Protocol::Segment => ProfileCallKind::Alias,
+            Protocol::PostHog => ProfileCallKind::Join,
+        };
+        self.push(&headings, ProfileCall { kind, previous_id, ..ProfileCall::default() }, request);
+        Ok(())
+    }
+
+    /// Adds a call under its headings.
+    fn push(
+        &mut self,
+        headings: &Headings<'_>,
+        call: ProfileCall<'_>,
+        request: &mut CallRequest<'_>,
+    ) {
+        let sender = request.request.context.sender;
+        let mut minted = [0; event_ids::TEXT_BYTES];
+        let sent = match headings.message_id {
+            "" => self.processor.event_ids.mint(&mut minted),
+            given => given,
+        };
+        let timestamp_ms = match headings.moment {
+            Moment::Sent(ms) | Moment::Corrected(ms) => ms,
+            Moment::Received => request.request.context.received_at_ms,
+        };
+        request.profiles.push(&ProfileCall {
+            timestamp_ms,
+            is_public: matches!(sender, Sender::App { .. }),
+            call_id: sender.event_id(sent, &mut self.profile.call_id),
+            user_id: headings.user_id,
+            ..call
+        });
+    }
+}
+
+/// What traits are read with.
+struct Reading<'r, 'c> {
+    request: &'r CallRequest<'c>,
+    adjusted: &'r mut Adjustments,
+    errors: &'r mut Vec<String>,
+}
+
+impl Reading<'_, '_> {
+    /// Reads traits: the attributes into `attributes`, the addresses apart. None where there are none.
+    fn traits<'a>(
+        &mut self,
+        attributes: &mut Properties,
+        sent: &Sent<'_, 'a>,
+        name: &str,
+    ) -> Option<Addresses<'a>> {
+        let rules = self.request.rules;
+        let is_public = matches!(self.request.request.context.sender, Sender::App { .. });
+        let mut addresses = Addresses::default();
+        let nodes = nodes_of(sent);
+        for (key, value) in members(nodes) {
+            let (slot, fault) = match key {
+                "email" => (&mut addresses.email, rules.email_fault),
+                "phone" => (&mut addresses.phone, rules.phone_fault),
+                _ => continue,
+            };
+            *slot = self.address(name, key, &field(value), fault);
+        }
+        let others = members(nodes).filter(|(key, _)| !matches!(*key, "email" | "phone"));
+        let made = mapping::attributes(others, is_public, self.adjusted);
+        attributes.compose(&made, NO_OPTIONAL);
+        self.errors.extend(traits_fault(sent, attributes, name));
+        let is_empty = made.is_empty() && addresses.email.is_empty() && addresses.phone.is_empty();
+        (!is_empty).then_some(addresses)
+    }
+
+    /// An address among traits; empty when it is absent or at fault.
+    fn address<'a>(
+        &mut self,
+        traits: &str,
+        key: &str,
+        sent: &Field<'a>,
+        fault: fn(&str) -> Option<String>,
+    ) -> &'a str {
+        let name = format!("{traits}.{key}");
+        let address = text(&name, sent, ADDRESS_CHARS_MAX, self.errors);
+        if let Some(fault) = Some(address).filter(|it| !it.is_empty()).and_then(fault) {
+            self.errors.push(format!("{name} {fault}"));
+            return "";
+        }
+        address
+    }
+}
+
+/// What is wrong with traits: with their type, or with the attributes made of them.
+fn traits_fault(sent: &Sent<'_, '_>, attributes: &Properties, name: &str) -> Option<String> {
+    // Rules are worded for properties, which the message begins with.
+    let renamed = |fault: &str| fault.replacen("properties", name, 1);
+    match sent {
+        Sent::Refused(reason) => Some(renamed(reason)),
+        Sent::Other => Some(format!("{name} must be an object")),
+        Sent::Absent | Sent::Object { .. } => attributes.fault().map(renamed),
+    }
+}
+
+fn object<'t, 'a>(sent: &Sent<'t, 'a>) -> Option<&'t [simd_json::Node<'a>]> {
+    match sent {
+        Sent::Object { nodes, .. } => Some(nodes),
+        Sent::Absent | Sent::Refused(_) | Sent::Other => None,
+    }
+}
+
+fn traits_count(call: &Call<'_, '_>) -> u64 {
+    (members(nodes_of(&call.traits)).count() + members(nodes_of(&call.once)).count()) as u64
+}
+
+fn check_scope(rules: CallRules, errors: &mut Vec<String>) {
+    if !rules.may_change_profiles {
+        errors.push(NO_SCOPE.to_owned());
+    }
+}

@@ -1,0 +1,87 @@
+//! Links anonymous ids to profiles, any number in a few statements.
+
+use std::collections::{HashMap, HashSet};
+
+use contacts::users::ops::upsert::WriteContext;
+use kernel::{Error, Result, UserId};
+use web::db;
+
+use super::locked::locked;
+use crate::{
+    model::{LINKS_MAX, Link, Linked, is_usable},
+    store::links,
+};
+
+/// Links anonymous ids to profiles, in their order, and returns the outcome of each. The first link of an anonymous id
+/// stays, so linking again changes nothing.
+///
+/// # Errors
+/// When the store fails, or for more than [`LINKS_MAX`] links.
+pub async fn link(context: WriteContext<'_>, links: &[Link<'_>]) -> Result<Vec<Linked>> {
+    if links.len() > LINKS_MAX {
+        return Err(Error::bad_request(format!("at most {LINKS_MAX} links in one call")));
+    }
+    let usable: Vec<Link<'_>> =
+        links.iter().filter(|link| is_usable(link.anonymous_id)).copied().collect();
+    if usable.is_empty() {
+        return Ok(vec![Linked::Unusable; links.len()]);
+    }
+    let outcomes = db::retried(|| attempt(context, &usable)).await?;
+    for linked in &outcomes {
+        metrics_catalogue::IDENTITY_LINKS.with([linked.name()]).increment(1);
+    }
+    let mut outcomes = outcomes.into_iter();
+    let outcome = |link: &Link<'_>| {
+        if is_usable(link.anonymous_id) { outcomes.next() } else { Some(Linked::Unusable) }
+    };
+    Ok(links.iter().filter_map(outcome).collect())
+}
+
+async fn attempt(context: WriteContext<'_>, wanted: &[Link<'_>]) -> Result<Vec<Linked>> {
+    let workspace = context.tenant.workspace;
+    let ids: Vec<&str> =
+        wanted.iter().map(|link| link.anonymous_id).collect::<HashSet<_>>().into_iter().collect();
+    // Most links are repeated: those need no lock.
+    let known = links::owners(context.db, workspace, &ids).await?;
+    let users: HashSet<UserId> = wanted.iter().map(|link| link.user).collect();
+    let users: Vec<UserId> = users.into_iter().collect();
+    let mut outcomes = Outcomes { owners: known, ..Outcomes::default() };
+    let is_repeated = |link: &Link<'_>| outcomes.owners.get(link.anonymous_id) == Some(&link.user);
+    if wanted.iter().all(is_repeated) {
+        return Ok(vec![Linked::Known; wanted.len()]);
+    }
+    let mut tx = context.db.begin().await?;
+    outcomes.survivors = locked(&mut tx, workspace, &users).await?;
+    let possible: Vec<Link<'_>> = wanted
+        .iter()
+        .filter_map(|link| Some(Link { user: *outcomes.survivors.get(&link.user)?, ..*link }))
+        .filter(|link| !outcomes.owners.contains_key(link.anonymous_id))
+        .collect();
+    if !possible.is_empty() {
+        outcomes.new = links::insert(&mut tx, workspace, &possible).await?;
+        outcomes.owners = links::owners(&mut *tx, workspace, &ids).await?;
+    }
+    tx.commit().await?;
+    Ok(wanted.iter().map(|link| outcomes.of(link)).collect())
+}
+
+/// What is known after the links were written.
+#[derive(Debug, Default)]
+struct Outcomes {
+    survivors: HashMap<UserId, UserId>,
+    owners: HashMap<String, UserId>,
+    new: HashSet<String>,
+}
+
+impl Outcomes {
+    /// Of an anonymous id that is linked several times, the first is new.
+    fn of(&mut self, link: &Link<'_>) -> Linked {
+        let Some(user) = self.survivors.get(&link.user) else { return Linked::NoProfile };
+        match self.owners.get(link.anonymous_id) {
+            None => Linked::Full,
+            Some(owner) if owner != user => Linked::OfAnother(*owner),
+            Some(_) if self.new.remove(link.anonymous_id) => Linked::New,
+            Some(_) => Linked::Known,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Links, aliases and merges.
+
+mod alias;
+mod link;
+mod locked;
+mod merge;
+pub mod mirror;
+
+pub use self::{alias::alias, link::link, merge::merge};
+
+use kernel::{Error, Result, UserId, WorkspaceId};
+use sqlx::PgPool;
+
+use crate::{model::Identity, store};
+
+/// The active profile that an external id, otherwise an internal id, stands for. Ids of merged profiles stand for
+/// their survivors.
+///
+/// # Errors
+/// When the store fails.
+pub async fn profile_of(db: &PgPool, workspace: WorkspaceId, id: &str) -> Result<Option<UserId>> {
+    Ok(store::read::profile(db, workspace, id).await?.map(|found| found.user))
+}
+
+/// The identifiers of a profile: its own, then the others by the time of their link. At most 1,000.
+///
+/// # Errors
+/// Not found without an active profile.
+pub async fn identities(db: &PgPool, workspace: WorkspaceId, id: &str) -> Result<Vec<Identity>> {
+    let found = store::read::profile(db, workspace, id).await?;
+    let user = found.ok_or(Error::NotFound("User"))?.user;
+    store::read::of_profile(db, workspace, user).await
+}

@@ -1,0 +1,126 @@
+//! Takes a request of an event SDK: its key, its body, its calls.
+
+use axum::{
+    extract::{FromRequest as _, Request},
+    http::request::Parts,
+};
+use contacts::events::ops::track::{TrackKey, track_calls};
+use http::HeaderMap;
+use ingest::admit::{
+    Sender,
+    calls::{self, CallKind, CallRules, Protocol},
+};
+use kernel::{Error, Result};
+use secrecy::SecretString;
+use url::form_urlencoded;
+use web::{
+    auth::WriteKey,
+    http::{ApiResult, RawBytes},
+};
+
+use super::body::{self, CALLS_BODY_BYTES_MAX};
+use crate::{SdkState, profile_calls};
+
+/// The query parameter with the key.
+pub(super) const WRITE_KEY: &str = "writeKey";
+/// The header of the routes for apps.
+const X_SDK_KEY: &str = "x-sdk-key";
+/// The refusal of a request without a key.
+pub(super) const MISSING: &str = "Missing write key";
+
+/// How the calls of a route are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallRoute {
+    pub(super) protocol: Protocol,
+    /// The type of its calls, where the route says it.
+    pub(super) kind: Option<CallKind>,
+    /// The answer to a request without a key.
+    pub(super) missing: &'static str,
+}
+
+/// Whether a request is one of an event SDK, on a route that apps use as well.
+pub(crate) fn is_with_write_key(headers: &HeaderMap) -> bool {
+    !headers.contains_key(X_SDK_KEY)
+}
+
+/// Records the calls of a request.
+pub(super) async fn receive(app: &SdkState, request: Request, route: CallRoute) -> ApiResult<()> {
+    let (mut head, body) = request.into_parts();
+    let key = match of_head(&head)? {
+        Some(text) => Some(WriteKey::verify(&text, &mut head, app).await?),
+        None => None,
+    };
+    let request = Request::from_parts(head.clone(), body);
+    let body = RawBytes::<CALLS_BODY_BYTES_MAX>::from_request(request, app).await?;
+    let body = body::json(body).await?;
+    let key = match key {
+        Some(key) => key,
+        None => of_body(app, &mut head, &body.bytes, &route).await?,
+    };
+    record(app, &key, &route, body).await
+}
+
+/// Records the calls of a body that came with this key.
+pub(super) async fn record(
+    app: &SdkState,
+    key: &WriteKey,
+    route: &CallRoute,
+    body: RawBytes<CALLS_BODY_BYTES_MAX>,
+) -> ApiResult<()> {
+    let sender = if key.is_public() {
+        Sender::App { trusted_events: app.sdk_trusted_events() }
+    } else {
+        Sender::Server
+    };
+    let rules = CallRules {
+        protocol: route.protocol,
+        kind: route.kind,
+        may_change_profiles: key.may_change_profiles(),
+        email_fault: profile_calls::model::email_fault,
+        phone_fault: profile_calls::model::phone_fault,
+    };
+    let key = TrackKey { workspace: key.workspace(), id: key.id() };
+    track_calls(app, sender, key, rules, body).await?;
+    Ok(())
+}
+
+/// The caller with the key in a body, where the head has none.
+async fn of_body(
+    app: &SdkState,
+    head: &mut Parts,
+    body: &[u8],
+    route: &CallRoute,
+) -> Result<WriteKey> {
+    let found = calls::write_key(body, route.protocol);
+    let found = found.map_err(|error| Error::bad_request(error.to_string()))?;
+    let missing = || Error::Unauthenticated(route.missing);
+    let text = SecretString::from(found.ok_or_else(missing)?.into_owned());
+    WriteKey::verify(&text, head, app).await
+}
+
+/// The key in the head of a request: in `Authorization`, else in the query.
+pub(super) fn of_head(head: &Parts) -> Result<Option<SecretString>> {
+    if let Some(key) = WriteKey::of_basic(&head.headers)? {
+        return Ok(Some(key));
+    }
+    let query = head.uri.query().unwrap_or_default();
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let key = pairs.find_map(|(name, value)| (name == WRITE_KEY).then_some(value));
+    Ok(key.filter(|key| !key.is_empty()).map(|key| SecretString::from(key.into_owned())))
+}
+
+/// The caller of a request without a body.
+pub(super) async fn caller_of_head(app: &SdkState, head: &mut Parts) -> Result<WriteKey> {
+    let text = of_head(head)?.ok_or(Error::Unauthenticated(MISSING))?;
+    WriteKey::verify(&text, head, app).await
+}
+
+/// The caller of a request of PostHog that holds no calls.
+pub(super) async fn caller_of_posthog(app: &SdkState, request: Request) -> ApiResult<WriteKey> {
+    let (mut head, body) = request.into_parts();
+    let request = Request::from_parts(head.clone(), body);
+    let body = RawBytes::<CALLS_BODY_BYTES_MAX>::from_request(request, app).await?;
+    let body = body::json(body).await?;
+    let route = CallRoute { protocol: Protocol::PostHog, kind: None, missing: MISSING };
+    Ok(of_body(app, &mut head, &body.bytes, &route).await?)
+}

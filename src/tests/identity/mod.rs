@@ -1,0 +1,160 @@
+//! One person, many identifiers: links, aliases and merges.
+//!
+//! No endpoint of this release links or aliases yet, so these tests call the operations on the running server.
+
+mod aliases;
+mod histories;
+mod links;
+mod merges;
+mod races;
+mod reads;
+
+use contacts::{consent, users::ops::upsert::WriteContext};
+use identity::{
+    model::{Alias, Aliased, Link, LinkSource, Linked, Trust},
+    ops,
+};
+use kernel::WorkspaceId;
+use millrace::app::App;
+use serde_json::{Value, json};
+use web::{audit::Origin, http::Requester};
+
+use crate::kit::{Workspace, eventually, server};
+
+/// Creates a profile and returns its internal id.
+async fn profile(workspace: &Workspace, external: &str) -> String {
+    user(workspace, &json!({"externalId": external})).await
+}
+
+async fn user(workspace: &Workspace, body: &Value) -> String {
+    let made = workspace.api.post("/users", body, 201).await.json();
+    made["id"].as_str().unwrap().to_owned()
+}
+
+/// Does something with the context of a write in a workspace.
+async fn within<T, W>(
+    workspace: WorkspaceId,
+    work: impl FnOnce(App, kernel::Tenant) -> W + Send + 'static,
+) -> T
+where
+    T: Send + 'static,
+    W: Future<Output = T> + Send + 'static,
+{
+    server()
+        .with(move |app| async move {
+            let tenant = consent::ops::read::tenant_of(app.services().db(), workspace).await;
+            work(app, tenant.unwrap().unwrap()).await
+        })
+        .await
+}
+
+fn context(app: &App, tenant: kernel::Tenant) -> WriteContext<'_> {
+    let services = app.services();
+    WriteContext { db: services.db(), tenant, country: None, now: services.clock().now() }
+}
+
+/// An anonymous id and the internal id of the profile that it is to be linked to.
+#[derive(Debug, Clone)]
+struct Wish {
+    anonymous: String,
+    user: String,
+}
+
+impl Wish {
+    fn new(anonymous: &str, user: &str) -> Self {
+        Self { anonymous: anonymous.to_owned(), user: user.to_owned() }
+    }
+}
+
+/// Links in one call; gives the outcome of each.
+async fn link_all(workspace: WorkspaceId, wishes: Vec<Wish>) -> Vec<Linked> {
+    within(workspace, async move |app, tenant| {
+        let context = context(&app, tenant);
+        let links: Vec<Link<'_>> = wishes
+            .iter()
+            .map(|wish| Link {
+                anonymous_id: &wish.anonymous,
+                user: wish.user.parse().unwrap(),
+                source: LinkSource::Identify,
+                at: context.now,
+            })
+            .collect();
+        ops::link(context, &links).await.unwrap()
+    })
+    .await
+}
+
+pub(crate) async fn link(workspace: &Workspace, anonymous: &str, user: &str) -> Linked {
+    link_all(workspace.id, vec![Wish::new(anonymous, user)]).await[0]
+}
+
+fn origin() -> Origin {
+    let requester = Requester::default();
+    Origin { source: "test".to_owned(), actor: "test".to_owned(), requester }
+}
+
+async fn alias_by(workspace: &Workspace, trust: Trust, previous: &str, user: &str) -> Aliased {
+    let (previous, user) = (previous.to_owned(), user.to_owned());
+    within(workspace.id, async move |app, tenant| {
+        let alias = Alias { previous: &previous, user: &user };
+        ops::alias(context(&app, tenant), &origin(), trust, alias).await.unwrap()
+    })
+    .await
+}
+
+async fn alias(workspace: &Workspace, previous: &str, user: &str) -> Aliased {
+    alias_by(workspace, Trust::Server, previous, user).await
+}
+
+pub(crate) async fn merge(workspace: &Workspace, from: &str, into: &str) -> Value {
+    let body = json!({"from": from, "into": into});
+    workspace.api.post("/users/merge", &body, 200).await.json()
+}
+
+/// The identifiers of a profile besides its own, as `type:id`, in alphabetical order.
+async fn further(workspace: &Workspace, id: &str) -> Vec<String> {
+    let answer = workspace.api.get(format!("/users/{id}/identities"), 200).await.json();
+    let mut found: Vec<String> = answer["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["source"] != "profile")
+        .map(|it| format!("{}:{}", it["type"].as_str().unwrap(), it["id"].as_str().unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Tracks events, and waits until the workspace has so many.
+async fn track(workspace: &Workspace, events: &[Value], total: usize) {
+    for some in events.chunks(500) {
+        let answer = workspace.api.post("/events/track", &json!(some), 200).await.json();
+        assert_eq!(answer["rejected"], json!([]), "{answer}");
+    }
+    eventually("the events are visible", || async {
+        let mut found = 0;
+        loop {
+            let path = format!("/events/query?limit=1000&offset={found}");
+            let page = workspace.api.get(path, 200).await.json();
+            let rows = page.as_array().unwrap().len();
+            found += rows;
+            if rows < 1000 {
+                return (found >= total).then_some(());
+            }
+        }
+    })
+    .await;
+}
+
+/// The ids of a person's events, in alphabetical order, and their total.
+async fn events_of(workspace: &Workspace, id: &str) -> (Vec<String>, u64) {
+    let page = workspace.api.get(format!("/users/{id}/events?limit=1000"), 200).await.json();
+    let mut ids: Vec<String> = page["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["event_id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    (ids, page["total"].as_u64().unwrap())
+}

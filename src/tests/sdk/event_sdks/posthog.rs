@@ -1,0 +1,91 @@
+//! PostHog's protocol.
+
+use super::{
+    segment::{identities, properties},
+    *,
+};
+
+#[tokio::test]
+async fn events_and_people_of_posthog_arrive_on_each_route() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let http = Client::anonymous();
+    let event = |id: &str| json!({"event": "Bought", "uuid": id, "distinct_id": "ann", "properties": {"$lib": "posthog-node", "a": 1}});
+    for (index, path) in
+        ["/batch/", "/batch", "/capture/", "/capture", "/e/", "/e", "/i/v0/e/", "/i/v0/e"]
+            .iter()
+            .enumerate()
+    {
+        let body = json!({"api_key": sender.key, "batch": [event(&index.to_string())], "sent_at": Clock::system().now().utc().to_rfc3339()});
+        let answer = http.send(http.request(Method::POST, path).json(&body), 200).await.json();
+        let status = &answer["status"];
+        assert!(*status == 1 || *status == "Ok", "{path}: {answer}");
+    }
+    let mut single = event("single");
+    single["api_key"] = json!(sender.key);
+    http.send(http.request(Method::POST, "/capture/").json(&single), 200).await;
+    let browser = json!([{"event": "$pageview", "uuid": "b", "properties": {"token": sender.key, "distinct_id": "ann", "$current_url": "u"}}]);
+    http.send(http.request(Method::POST, "/e/").json(&browser), 200).await;
+    let events = events(&workspace, "ann", 10).await;
+    let page = events.iter().find(|it| it["event_name"] == "Page Viewed").unwrap();
+    assert_eq!(properties(page), json!({"_current_url": "u"}));
+    let bought = events.iter().find(|it| it["event_id"] == "single").unwrap();
+    assert_eq!(properties(bought), json!({"_lib": "posthog-node", "a": 1}));
+}
+
+#[tokio::test]
+async fn people_are_identified_set_once_grouped_and_joined() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let http = Client::anonymous();
+    let send = async |events: Value| {
+        let body = json!({"api_key": sender.key, "batch": events});
+        http.send(http.request(Method::POST, "/batch/").json(&body), 200).await;
+    };
+    send(json!([
+        {"event": "$identify", "distinct_id": "ann", "$set": {"email": "ann@example.test", "plan": "free"},
+            "properties": {"$anon_distinct_id": "a1"}},
+        {"event": "$set_once", "distinct_id": "ann", "$set_once": {"plan": "pro", "first": 1, "email": "other@example.test"}},
+        {"event": "Bought", "distinct_id": "ann", "properties": {"$set": {"last": "x"}, "$set_once": {"first": 2}}},
+        {"event": "$groupidentify", "distinct_id": "ann", "properties": {"$group_type": "company", "$group_key": "acme", "$group_set": {"n": 1}}},
+        {"event": "$groupidentify", "distinct_id": "$company_acme", "properties": {"$group_type": "company", "$group_key": "acme"}},
+        {"event": "$set", "distinct_id": "ann", "$set": {"end": 1}},
+    ]))
+    .await;
+    let ann = profile(&workspace, "ann", |it| it["attributes"]["end"] == 1).await;
+    assert_eq!(ann["email"], "ann@example.test");
+    let expected = json!({"plan": "free", "first": 1, "last": "x", "groupId": "acme", "group": {"n": 1}, "end": 1});
+    assert_eq!(ann["attributes"], expected);
+    assert!(search(&workspace, "company_acme").await.is_empty(), "a group is no person");
+    // Node names the user first, Python the other id.
+    send(json!([
+        {"event": "$create_alias", "distinct_id": "ann", "properties": {"distinct_id": "ann", "alias": "n1"}},
+        {"event": "$create_alias", "distinct_id": "p1", "properties": {"distinct_id": "p1", "alias": "ann"}},
+    ]))
+    .await;
+    let mut ids = identities(&workspace, "ann", 5).await.split_off(2);
+    ids.sort();
+    let expected = ["a1", "n1", "p1"].map(|id| ("anonymous".to_owned(), id.to_owned()));
+    assert_eq!(ids, expected);
+    events(&workspace, "ann", 1).await;
+}
+
+#[tokio::test]
+async fn there_are_no_flags() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::app(&workspace).await;
+    let http = Client::anonymous();
+    for (path, name) in [
+        ("/flags/?v=2", "token"),
+        ("/flags", "api_key"),
+        ("/decide/?v=3", "token"),
+        ("/decide", "api_key"),
+    ] {
+        let request =
+            http.request(Method::POST, path).json(&json!({name: sender.key, "distinct_id": "ann"}));
+        let answer = http.send(request, 200).await.json();
+        assert_eq!((&answer["flags"], &answer["featureFlags"]), (&json!({}), &json!({})), "{path}");
+        let unknown = http.request(Method::POST, path).json(&json!({name: "unknown"}));
+        http.send(unknown, 401).await;
+    }
+}

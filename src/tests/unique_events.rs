@@ -262,7 +262,8 @@ async fn events_are_stored_once_when_the_files_of_stored_keys_are_lost_or_damage
 const TIMELINE_DIFFERENCES: &str = "\
 WITH listed AS (
     SELECT workspace_id, timestamp, toString(event_name) AS name, day, event_id, arrayJoin(arrayDistinct(
-        arrayConcat([toUInt64(0)], arrayMap(id -> cityHash64(id), arrayFilter(id -> id != '', [user_id, service_user_id])))
+        arrayConcat([toUInt64(0)], arrayMap(id -> cityHash64(id), arrayFilter(id -> id != '',
+            if(user_id = '' AND service_user_id = '', [anonymous_id], [user_id, service_user_id]))))
     )) AS identifier
     FROM events
 ), there AS (
@@ -300,6 +301,7 @@ async fn entries_of_the_timeline_and_orders_are_those_of_the_views() {
         )
         .collect();
     body.push(json!({"anonymousId": "anonymous", "eventName": "Viewed"}));
+    body.push(json!({"anonymousId": "anonymous", "userId": "ann", "eventName": "Viewed"}));
     for (order, revenue) in [("o1", json!(12.5)), ("", json!(-1)), ("", Value::Null)] {
         let mut properties =
             json!({"total": revenue, "currency": "eur", "total_base": 3, "base_currency": "USD"});

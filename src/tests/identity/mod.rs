@@ -6,6 +6,7 @@ mod aliases;
 mod histories;
 mod links;
 mod merges;
+mod mirror;
 mod races;
 mod reads;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use analytics::messages::{ConversionFilter, conversions, conversions_total};
 use campaigns::model::settings::ab_test::WinnerMetric;
-use kernel::{Result, UserId};
+use kernel::Result;
 use web::Services;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::FromRef as _;
-use contacts::{consent, events, lists, suppressions, users};
+use contacts::{consent, events, lists, users};
 use recipient_pages::{hosted_page, tracking};
 use sdk::Origins;
 use utoipa::openapi::OpenApi;

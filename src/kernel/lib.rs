@@ -16,6 +16,7 @@ mod tenant;
 
 pub mod fields;
 pub mod outage;
+pub mod page;
 pub mod quiet;
 pub mod schema;
 pub mod store;

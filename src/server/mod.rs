@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::{ContactState, suppressions::ops::census, users::ops::phone_numbers};
+use contacts::{ContactState, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
@@ -38,6 +38,7 @@ use sdk::{
 };
 use sender_domains::{SenderDomainState, dns::Dns};
 use supervisor::{Heartbeat, Panicked, Workers};
+use suppressions::ops::census;
 use tokio::{
     net::TcpListener,
     sync::watch,

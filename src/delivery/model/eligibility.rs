@@ -13,16 +13,14 @@
 use std::time::Duration;
 
 use campaigns::model::message::MessageChannel;
-use contacts::{
-    audience::model::SubscriptionPreference, consent::model::ChannelStatus,
-    suppressions::model::Reason,
-};
+use contacts::{audience::model::SubscriptionPreference, consent::model::ChannelStatus};
 use kernel::{
     MessageId, Timestamp,
     quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
     zone::Zone,
 };
 use providers::model::Device;
+use suppressions::model::Reason;
 
 use super::{
     Recipient,

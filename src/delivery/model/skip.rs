@@ -1,6 +1,6 @@
 //! Why a message is not sent.
 
-use contacts::suppressions::model::Reason;
+use suppressions::model::Reason;
 
 /// Why a message is not sent, or not yet. Its code is stored with the message, reported, and a label of
 /// `millrace_delivery_refusals_total`.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use contacts::suppressions::model::Ledger;
 use kernel::{Channel, Error, ListId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
+use suppressions::model::Ledger;
 
 /// A subscription requested again within this time, such as by a double click, sends no second confirmation.
 const REST: Duration = Duration::from_mins(1);

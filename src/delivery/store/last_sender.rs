@@ -1,8 +1,8 @@
 //! The organization that last sent a message to a phone number.
 
-use contacts::suppressions::model::Identifier;
 use kernel::{Channel, OrganizationId, Result};
 use sqlx::PgPool;
+use suppressions::model::Identifier;
 
 /// The organization that last sent a message on a channel to a profile with this number, in any of its spellings.
 pub(crate) async fn find(

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use campaigns::model::message::MessageChannel;
-use contacts::{audience, consent::model::ChannelStatus, suppressions::model::Reason};
+use contacts::{audience, consent::model::ChannelStatus};
 use kernel::{ListId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
+use suppressions::model::Reason;
 
 use crate::model::{Recipient, eligibility::Facts, message::channel_name};
 

@@ -63,7 +63,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that areas are in. A crate may be one itself.
-const WITH_AREAS: [&str; 10] = [
+const WITH_AREAS: [&str; 11] = [
     "callbacks",
     "campaigns",
     "contacts",
@@ -74,6 +74,7 @@ const WITH_AREAS: [&str; 10] = [
     "sdk",
     "sender_domains",
     "stats",
+    "suppressions",
 ];
 
 /// Crates that a model layer may not use: it has neither a caller nor a store.

@@ -21,7 +21,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("config", "kernel"),
     ("engines", "kernel metrics_catalogue config supervisor clickhouse-embedded ingest analytics"),
     ("web", "kernel metrics_catalogue supervisor ingest analytics"),
-    ("contacts", "kernel metrics_catalogue supervisor ingest analytics web"),
+    ("suppressions", "kernel metrics_catalogue supervisor web"),
+    ("contacts", "kernel metrics_catalogue supervisor ingest analytics web suppressions"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
     ("sender_domains", "kernel web"),
     (
@@ -32,7 +33,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("providers", "kernel config content engines ingest sender_domains campaigns"),
     (
         "delivery",
-        "kernel metrics_catalogue config content statistics supervisor ingest web contacts sender_domains campaigns stats providers",
+        "kernel metrics_catalogue config content statistics supervisor ingest web suppressions contacts sender_domains campaigns stats providers",
     ),
     ("callbacks", "kernel metrics_catalogue config supervisor web providers delivery"),
     ("recipient_pages", "kernel metrics_catalogue content web contacts providers delivery"),

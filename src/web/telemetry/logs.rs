@@ -15,6 +15,7 @@ const CRATES: &[&str] = &[
     "content",
     "delivery",
     "engines",
+    "identity",
     "ingest",
     "landed_keys",
     "kernel",
@@ -27,6 +28,7 @@ const CRATES: &[&str] = &[
     "statistics",
     "stats",
     "supervisor",
+    "suppressions",
     "web",
 ];
 

@@ -11,10 +11,8 @@ use web::{
 };
 
 use super::path::OfContact;
-use crate::{
-    consent::{model::HistoryEntry, ops},
-    page::PageWindow,
-};
+use crate::consent::{model::HistoryEntry, ops};
+use kernel::page::PageWindow;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list_history))

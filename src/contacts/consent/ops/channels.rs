@@ -10,18 +10,15 @@ use web::{
 };
 
 use super::memberships::opt_in_reach;
-use crate::{
-    consent::{
-        model::{
-            AddressChange, Bounce, ChannelKey, ChannelState, ChannelStatus, Channels, Origin,
-            Tenant,
-        },
-        store::{channels, contacts, pending_channels},
+use crate::consent::{
+    model::{
+        AddressChange, Bounce, ChannelKey, ChannelState, ChannelStatus, Channels, Origin, Tenant,
     },
-    suppressions::{
-        model::{LedgerAddress, OptOut},
-        ops::{deliverability, mirror},
-    },
+    store::{channels, contacts, pending_channels},
+};
+use suppressions::{
+    model::{LedgerAddress, OptOut},
+    ops::{deliverability, mirror},
 };
 
 /// A new status for one channel of a contact.

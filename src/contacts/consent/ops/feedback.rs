@@ -8,13 +8,11 @@ use sqlx::PgConnection;
 use web::audit::{self, Action, Entry, Write};
 
 use super::channels::states;
-use crate::{
-    consent::{
-        model::{BounceType, ChannelKey, ChannelStatus, Tenant},
-        store::{channels, contacts},
-    },
-    suppressions::{model::LedgerAddress, ops::deliverability},
+use crate::consent::{
+    model::{BounceType, ChannelKey, ChannelStatus, Tenant},
+    store::{channels, contacts},
 };
+use suppressions::{model::LedgerAddress, ops::deliverability};
 
 /// The current address of a contact on a channel. `None` for a deleted contact, a contact without an address,
 /// or a channel without a ledger.

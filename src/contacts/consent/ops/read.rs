@@ -3,14 +3,12 @@
 use kernel::{Channel, Error, Result, Tenant, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use crate::{
-    consent::{
-        model::{Channels, HistoryEntry, Membership},
-        store::{channels, contacts, history, memberships},
-    },
-    page::PageWindow,
-    suppressions::model::Identifier,
+use crate::consent::{
+    model::{Channels, HistoryEntry, Membership},
+    store::{channels, contacts, history, memberships},
 };
+use kernel::page::PageWindow;
+use suppressions::model::Identifier;
 
 pub use crate::consent::store::contacts::NumberHolder;
 

@@ -3,12 +3,10 @@
 use kernel::{Channel, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use crate::{
-    consent::model::{
-        AddressChange, Bounce, BounceType, ChannelKey, ChannelState, ChannelStatus, Channels,
-    },
-    suppressions::model::{Identifier, Ledger, OptOut},
+use crate::consent::model::{
+    AddressChange, Bounce, BounceType, ChannelKey, ChannelState, ChannelStatus, Channels,
 };
+use suppressions::model::{Identifier, Ledger, OptOut};
 
 /// Every channel with a row.
 pub(in crate::consent) async fn find(

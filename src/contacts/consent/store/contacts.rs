@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kernel::{Channel, OrganizationId, Result, Tenant, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
-use crate::suppressions::model::{Identifier, Ledger, LedgerAddress};
+use suppressions::model::{Identifier, Ledger, LedgerAddress};
 
 /// Times that the survivors of merged contacts are looked for.
 const TRIES_MAX: usize = 4;

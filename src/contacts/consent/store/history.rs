@@ -4,7 +4,8 @@ use kernel::{ListId, Result, Tenant, UserId};
 use sqlx::PgPool;
 
 use super::channels::channel;
-use crate::{consent::model::HistoryEntry, page::PageWindow};
+use crate::consent::model::HistoryEntry;
+use kernel::page::PageWindow;
 
 /// A page of a contact's history, newest first, and its total length.
 pub(in crate::consent) async fn list(

@@ -18,7 +18,7 @@ use web::{
     },
 };
 
-use crate::suppressions::model::{Access, Ledger};
+use crate::model::{Access, Ledger};
 
 /// Characters of a channel's name in a query; a longer one is unknown.
 const CHANNEL_CHARS_MAX: usize = 32;

@@ -19,7 +19,7 @@ use super::{
     access::{ByBody, EmailWriter},
     wire::SuppressionRow,
 };
-use crate::suppressions::{
+use crate::{
     model::{Identifier, Ledger, Reason, Scope, Suppression},
     ops::{deliverability, entries},
 };

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Services, http::ApiResult};
 
 use super::{access::ByBody, add::LEDGER};
-use crate::suppressions::{
+use crate::{
     model::{Identifier, ImportedRow, Ledger, Reason},
     ops::entries::{self, IMPORT},
 };

@@ -17,12 +17,10 @@ use super::{
     wire::SuppressionRow,
 };
 use crate::{
-    page::PageWindow,
-    suppressions::{
-        model::{Identifier, Ledger, LedgerAddress, Reason},
-        ops::entries,
-    },
+    model::{Identifier, Ledger, LedgerAddress, Reason},
+    ops::entries,
 };
+use kernel::page::PageWindow;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(find_suppression, remove_suppressions))

@@ -4,7 +4,7 @@ use kernel::{ListId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::suppressions::model::{Ledger, Reason, Suppression};
+use crate::model::{Ledger, Reason, Suppression};
 
 /// A row of a ledger.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use sqlx::PgPool;
 use supervisor::Heartbeat;
 
-use crate::suppressions::{
+use crate::{
     model::{Ledger, LedgerSize, Reason},
     store,
 };

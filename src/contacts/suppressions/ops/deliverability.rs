@@ -7,7 +7,7 @@ use web::{
     db,
 };
 
-use crate::suppressions::{
+use crate::{
     model::{Identifier, Ledger, LedgerAddress, Reason, Scope, Suppression},
     store::{bounces, contacts, entries},
 };

@@ -8,14 +8,10 @@ use web::{
 };
 
 use crate::{
-    page::PageWindow,
-    suppressions::{
-        model::{
-            Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope, Suppression,
-        },
-        store::{contacts, entries},
-    },
+    model::{Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope, Suppression},
+    store::{contacts, entries},
 };
+use kernel::page::PageWindow;
 
 /// The source of imported rows.
 pub const IMPORT: &str = "import";

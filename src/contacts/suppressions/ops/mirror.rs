@@ -5,7 +5,7 @@
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
 
-use crate::suppressions::{
+use crate::{
     model::{Ledger, LedgerAddress, OptOut},
     store,
 };

@@ -6,7 +6,7 @@ use supervisor::Heartbeat;
 use uuid::Uuid;
 use web::{Services, db};
 
-use crate::suppressions::{
+use crate::{
     model::{Identifier, Ledger, Renumbered},
     store::{mirror, numbers as store},
 };

@@ -3,10 +3,10 @@
 use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
-use crate::suppressions::model::Identifier;
+use crate::model::Identifier;
 
 /// Deletes the rows of an address with deliverability reasons.
-pub(in crate::suppressions) async fn delete_of_address(
+pub(crate) async fn delete_of_address(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     address: &Identifier,

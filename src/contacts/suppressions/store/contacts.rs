@@ -4,10 +4,10 @@ use kernel::{Channel, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
 use web::audit::{Action, Entry};
 
-use crate::suppressions::model::Identifier;
+use crate::model::Identifier;
 
 /// Locks the contacts that have an address until the transaction ends.
-pub(in crate::suppressions) async fn lock(
+pub(crate) async fn lock(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     address: &Identifier,
@@ -27,7 +27,7 @@ pub(in crate::suppressions) async fn lock(
 }
 
 /// Marks the contacts' address invalid, and returns the entries for the history.
-pub(in crate::suppressions) async fn invalidate(
+pub(crate) async fn invalidate(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -56,7 +56,7 @@ pub(in crate::suppressions) async fn invalidate(
 }
 
 /// Makes the contacts' address valid again after a hard bounce, and returns the entries for the history.
-pub(in crate::suppressions) async fn restore(
+pub(crate) async fn restore(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,

@@ -5,10 +5,8 @@ use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    page::PageWindow,
-    suppressions::model::{Identifier, Import, Ledger, LedgerSize, Reason, Scope, Suppression},
-};
+use crate::model::{Identifier, Import, Ledger, LedgerSize, Reason, Scope, Suppression};
+use kernel::page::PageWindow;
 
 struct Stored {
     channel: String,
@@ -35,7 +33,7 @@ impl Stored {
 }
 
 /// Adds a row, or finds the existing one, which stays as it is. Returns whether it is new.
-pub(in crate::suppressions) async fn insert(
+pub(crate) async fn insert(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     row: &Suppression,
@@ -73,7 +71,7 @@ pub(in crate::suppressions) async fn insert(
 }
 
 /// Adds global rows, except existing and repeated ones. Returns the number of new ones.
-pub(in crate::suppressions) async fn insert_all(
+pub(crate) async fn insert_all(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -102,7 +100,7 @@ pub(in crate::suppressions) async fn insert_all(
 }
 
 /// The row of an identifier that takes precedence.
-pub(in crate::suppressions) async fn find(
+pub(crate) async fn find(
     db: &PgPool,
     workspace: WorkspaceId,
     ledger: Ledger,
@@ -127,7 +125,7 @@ pub(in crate::suppressions) async fn find(
 }
 
 /// A page of a ledger, newest first, and the total number of matching rows.
-pub(in crate::suppressions) async fn list(
+pub(crate) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
     ledger: Ledger,
@@ -165,7 +163,7 @@ pub(in crate::suppressions) async fn list(
 }
 
 /// Deletes every row of an identifier. Returns their reasons.
-pub(in crate::suppressions) async fn delete(
+pub(crate) async fn delete(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     ledger: Ledger,
@@ -192,7 +190,7 @@ pub(in crate::suppressions) async fn delete(
 }
 
 /// Whether a list exists and is not archived.
-pub(in crate::suppressions) async fn list_is_active(
+pub(crate) async fn list_is_active(
     db: &PgPool,
     workspace: WorkspaceId,
     list: ListId,
@@ -210,7 +208,7 @@ pub(in crate::suppressions) async fn list_is_active(
 }
 
 /// The number of rows in all workspaces, by channel and reason.
-pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<LedgerSize>> {
+pub(crate) async fn count(db: &PgPool) -> Result<Vec<LedgerSize>> {
     let rows = sqlx::query!(
         "select channel, reason, count(*) as \"size!\"
          from suppression

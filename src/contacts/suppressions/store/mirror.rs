@@ -3,14 +3,11 @@
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
 
-use crate::suppressions::model::{LedgerAddress, OptOut};
+use crate::model::{LedgerAddress, OptOut};
 
 /// Prevents new workspaces in the organization until the transaction ends: they would start without the rows
 /// that are being written.
-pub(in crate::suppressions) async fn hold_workspaces(
-    connection: &mut PgConnection,
-    tenant: Tenant,
-) -> Result<()> {
+pub(crate) async fn hold_workspaces(connection: &mut PgConnection, tenant: Tenant) -> Result<()> {
     sqlx::query!(
         "select id from organization where id = $1 for share",
         tenant.organization.uuid(),
@@ -21,7 +18,7 @@ pub(in crate::suppressions) async fn hold_workspaces(
 }
 
 /// Inserts a row for each opt-out: in the workspace for an address, in all of the organization's for a number.
-pub(in crate::suppressions) async fn insert_opt_outs(
+pub(crate) async fn insert_opt_outs(
     connection: &mut PgConnection,
     tenant: Tenant,
     now: Timestamp,
@@ -51,7 +48,7 @@ pub(in crate::suppressions) async fn insert_opt_outs(
 
 /// Deletes the global rows of an identifier with consent reasons, in every workspace in which an opt-out would
 /// be mirrored; without `is_full` only the workspace's `unsubscribe` row.
-pub(in crate::suppressions) async fn delete_consent(
+pub(crate) async fn delete_consent(
     connection: &mut PgConnection,
     tenant: Tenant,
     is_full: bool,
@@ -85,7 +82,7 @@ pub(in crate::suppressions) async fn delete_consent(
 
 /// Deletes the rows of an identifier with consent reasons under one list; without `is_full` only the
 /// `unsubscribe` row.
-pub(in crate::suppressions) async fn delete_consent_of_list(
+pub(crate) async fn delete_consent_of_list(
     connection: &mut PgConnection,
     tenant: Tenant,
     is_full: bool,

@@ -4,17 +4,17 @@ use kernel::{Result, Tenant, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::suppressions::model::Renumbered;
+use crate::model::Renumbered;
 
 /// A row under a number without a country.
 #[derive(Debug)]
-pub(in crate::suppressions) struct NationalRow {
-    pub(in crate::suppressions) id: Uuid,
-    pub(in crate::suppressions) number: String,
+pub(crate) struct NationalRow {
+    pub(crate) id: Uuid,
+    pub(crate) number: String,
 }
 
 /// A page of such rows, by id.
-pub(in crate::suppressions) async fn national(
+pub(crate) async fn national(
     db: &PgPool,
     workspace: WorkspaceId,
     after: Option<Uuid>,
@@ -39,7 +39,7 @@ pub(in crate::suppressions) async fn national(
 
 /// Copies rows from one spelling of a number to another: opt-outs into all workspaces of the organization, others within
 /// the workspace.
-pub(in crate::suppressions) async fn copy(
+pub(crate) async fn copy(
     connection: &mut PgConnection,
     tenant: Tenant,
     renumbered: &[Renumbered<'_>],
@@ -66,7 +66,7 @@ pub(in crate::suppressions) async fn copy(
     Ok(())
 }
 
-pub(in crate::suppressions) async fn delete(
+pub(crate) async fn delete(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[Uuid],

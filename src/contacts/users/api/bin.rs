@@ -13,11 +13,11 @@ use web::{
 };
 
 use super::read::{Page, QUERY_CHARS_MAX};
-use crate::page::PageWindow;
 use crate::users::{
     model::{DeletedUser, Deletion},
     ops,
 };
+use kernel::page::PageWindow;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list_deleted_users))

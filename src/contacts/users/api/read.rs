@@ -10,7 +10,8 @@ use web::{
 };
 
 use super::wire::{UserBody, UsersPage};
-use crate::{page::PageWindow, users::ops};
+use crate::users::ops;
+use kernel::page::PageWindow;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(search_users))

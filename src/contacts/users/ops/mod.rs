@@ -9,13 +9,11 @@ pub mod upsert;
 use kernel::{Country, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use crate::{
-    page::PageWindow,
-    users::{
-        model::{DeletedUser, Deletion, User, typed::Typed},
-        store,
-    },
+use crate::users::{
+    model::{DeletedUser, Deletion, User, typed::Typed},
+    store,
 };
+use kernel::page::PageWindow;
 
 pub(in crate::users) const NO_USER: Error = Error::NotFound("User");
 

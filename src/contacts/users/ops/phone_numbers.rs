@@ -9,10 +9,8 @@ use kernel::{PhoneNumber, Result, UserId};
 use supervisor::Heartbeat;
 use web::{Services, countries::FRESH_FOR, db};
 
-use crate::{
-    suppressions::{model::Renumbered, ops::numbers},
-    users::store::phone_numbers::{self as store, NumberRead, Outdated, StoredPhone},
-};
+use crate::users::store::phone_numbers::{self as store, NumberRead, Outdated, StoredPhone};
+use suppressions::{model::Renumbered, ops::numbers};
 
 /// Rest between two looks for workspaces whose country has changed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

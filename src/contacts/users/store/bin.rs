@@ -4,10 +4,8 @@ use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
 use super::{begin, user_id};
-use crate::{
-    page::PageWindow,
-    users::model::{DeletedUser, Deletion, typed::Typed},
-};
+use crate::users::model::{DeletedUser, Deletion, typed::Typed};
+use kernel::page::PageWindow;
 
 /// Deletes an active profile. Returns whether there was one.
 pub(in crate::users) async fn delete(

@@ -1,15 +1,13 @@
 //! Keywords in replies to text messages: opt-outs and opt-ins of a phone number, wherever it is known.
 
-use contacts::{
-    consent::{
-        self,
-        model::ChannelStatus,
-        ops::{ChannelChange, NumberHolder, set_channel_within},
-    },
-    suppressions::model::Identifier,
+use contacts::consent::{
+    self,
+    model::ChannelStatus,
+    ops::{ChannelChange, NumberHolder, set_channel_within},
 };
 use kernel::{Channel, Error, PhoneNumber, Result, Timestamp};
 use providers::model::Inbound;
+use suppressions::model::Identifier;
 use web::{
     audit::{self, Entry, Origin},
     db,

@@ -9,15 +9,9 @@ pub mod keywords;
 
 use std::{collections::HashMap, time::Duration};
 
-use contacts::{
-    consent::{
-        model::ChannelStatus,
-        ops::{ChannelChange, Complaint, address_of, complained, set_channel_within, soft_bounced},
-    },
-    suppressions::{
-        model::{Identifier, Ledger, LedgerAddress},
-        ops::deliverability,
-    },
+use contacts::consent::{
+    model::ChannelStatus,
+    ops::{ChannelChange, Complaint, address_of, complained, set_channel_within, soft_bounced},
 };
 use kernel::{Channel, Country, Error, MessageId, Result, Timestamp, WorkspaceId};
 use providers::model::{
@@ -25,6 +19,10 @@ use providers::model::{
 };
 use sqlx::PgConnection;
 use supervisor::Heartbeat;
+use suppressions::{
+    model::{Identifier, Ledger, LedgerAddress},
+    ops::deliverability,
+};
 use web::{
     audit::{self, Entry, Origin, Write},
     db,

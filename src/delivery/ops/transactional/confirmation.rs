@@ -3,10 +3,11 @@
 //! Driven by rows of pending subscriptions: consent does not depend on delivery, and a crash loses none.
 
 use campaigns::model::{message::MessageChannel, settings::channel_config::ChannelConfig};
-use contacts::{consent::ops::SDK_SOURCE, suppressions::model::Ledger};
+use contacts::consent::ops::SDK_SOURCE;
 use kernel::{Channel, MessageId, Result, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use suppressions::model::Ledger;
 use web::links::{ConfirmChannel, ConfirmSubscription, Link, Signer};
 
 use crate::{

@@ -7,12 +7,13 @@ pub mod test_send;
 use std::time::Duration;
 
 use campaigns::model::message::{MessageChannel, address_of};
-use contacts::{audience::model::SubscriptionPreference, suppressions::model::Reason, users};
+use contacts::{audience::model::SubscriptionPreference, users};
 use content::template;
 use kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use suppressions::model::Reason;
 
 use crate::{
     DeliveryState,

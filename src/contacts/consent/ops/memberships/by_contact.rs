@@ -10,17 +10,15 @@ use web::{
 };
 
 use super::{LockedRows, lock_and_read, write_plan};
-use crate::{
-    consent::{
-        model::{
-            ListState, Membership, MembershipChange, MembershipKey, MembershipStatus, Mode, Origin,
-            Pending, PlanInput, RequestOutcome, SkipReason, Tenant, plan,
-        },
-        ops::read,
-        store::pending,
+use crate::consent::{
+    model::{
+        ListState, Membership, MembershipChange, MembershipKey, MembershipStatus, Mode, Origin,
+        Pending, PlanInput, RequestOutcome, SkipReason, Tenant, plan,
     },
-    suppressions::ops::mirror::{self, OptInReach},
+    ops::read,
+    store::pending,
 };
+use suppressions::ops::mirror::{self, OptInReach};
 
 /// Sources without proof that the contact itself made the request: anyone may have filled in the form.
 const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];

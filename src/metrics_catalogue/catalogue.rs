@@ -55,6 +55,8 @@ catalogue! {
         "events that failed validation, by reason";
     INGEST_EVENTS_REJECTED_UNLISTED: Counter[] = "millrace_ingest_events_rejected_unlisted_total", Count,
         "events that failed validation and are counted, but not listed, because too many came at once";
+    INGEST_LIVE_LISTENERS: Gauge[] = "millrace_ingest_live_listeners", Count,
+        "listeners to events as they arrive";
     INGEST_MESSAGE_EVENTS: Counter[] = "millrace_ingest_message_events_total", Count,
         "message lifecycle events recorded as durable";
     INGEST_REQUESTS_REFUSED: Counter["reason"] = "millrace_ingest_requests_refused_total", Count,

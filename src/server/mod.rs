@@ -16,7 +16,9 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::{ContactState, suppressions::ops::census, users::ops::phone_numbers};
+use contacts::{
+    ContactState, events::ops::rejected, suppressions::ops::census, users::ops::phone_numbers,
+};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
@@ -283,6 +285,10 @@ impl Server {
             phone_numbers::watch(app.services().clone(), heartbeat)
         });
         let app = self.app.clone();
+        self.keep("rejected-events", move |heartbeat| {
+            rejected::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
         if settings.has_role(Role::Delivery) {
             let app = self.app.clone();
@@ -324,6 +330,8 @@ impl Server {
     pub async fn stop(mut self, why: &str) -> anyhow::Result<()> {
         tracing::info!(why, "stopping");
         self.stopping.send_replace(true);
+        // Streams of events would never finish by themselves.
+        self.app.intake().live().close();
         let sent_by = tokio::time::Instant::now() + shutdown::SENDING_MAX;
         for listener in self.listeners {
             match listener.await.context("a listener failed")? {
@@ -338,6 +346,10 @@ impl Server {
             senders.abort();
         }
         self.background.shutdown().await;
+        let flush = rejected::flush(self.app.services());
+        if tokio::time::timeout(shutdown::DISCONNECT_MAX, flush).await.is_err() {
+            tracing::warn!("refused events were not stored in time");
+        }
         if let Some(triggers) = self.triggers.take() {
             triggers.stop().await;
         }

@@ -1,3 +1,5 @@
 //! Rules about events that need no database.
 
+pub mod live;
+pub mod rejected;
 pub mod sessions;

@@ -1,4 +1,6 @@
-//! Finds the profile to which the id in an event belongs.
+//! Finds the profile to which the id in an event belongs; and refused events ([`rejected`]).
+
+pub(super) mod rejected;
 
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;

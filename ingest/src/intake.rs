@@ -20,6 +20,7 @@ use crate::{
         Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape,
         calls::{Adjustments, AdmittedCalls, CallRules},
     },
+    live::LiveEvents,
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     rejected::{EventSource, RejectedEvents},
     spool::{AppendError, Entry, Spool},
@@ -114,6 +115,7 @@ struct Inner {
     window: Window,
     window_entries: usize,
     sequence: Sequence,
+    live: LiveEvents,
     rejected: RejectedEvents,
     counters: Counters,
     validate_seconds: Histogram,
@@ -176,12 +178,14 @@ impl Counters {
 impl Intake {
     /// Makes a handle that appends to `spool`.
     pub fn new(spool: Spool, options: IntakeOptions) -> Self {
+        let live = LiveEvents::default();
         Self(Arc::new(Inner {
             spool,
             window: Window::with_capacity(options.window_entries),
             window_entries: options.window_entries,
             sequence: Sequence::after(options.last_arrival_number),
-            rejected: RejectedEvents::default(),
+            rejected: RejectedEvents::new(live.clone()),
+            live,
             counters: Counters::register(),
             validate_seconds: metrics_catalogue::INGEST_STAGE_DURATION_SECONDS.with(["validate"]),
         }))
@@ -195,6 +199,11 @@ impl Intake {
     /// The source of this node's arrival numbers.
     pub fn sequence(&self) -> &Sequence {
         &self.0.sequence
+    }
+
+    /// Shows events to listeners as they arrive.
+    pub fn live(&self) -> &LiveEvents {
+        &self.0.live
     }
 
     /// Takes the events that are refused; those of this handle's requests are in it already.
@@ -253,6 +262,7 @@ impl Intake {
         if let Some(batch) = batch {
             self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
+            inner.live.offer_accepted(source, &batch);
         }
         if !rejected.is_empty() {
             inner.rejected.report_elements(source, received_at_ms, &body, &rejected);
@@ -310,6 +320,7 @@ impl Intake {
             let Some(batch) = events else { return Ok(()) };
             self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
+            inner.live.offer_accepted(source, &batch);
             Ok(())
         };
         let profiles_durable = async {

@@ -80,6 +80,13 @@ pub enum Error {
         /// When to come back.
         retry_after: Duration,
     },
+    /// As much of something as the caller may have is in use.
+    TooMany {
+        /// The whole message for the caller.
+        what: &'static str,
+        /// When to come back.
+        retry_after: Duration,
+    },
     /// Something needed is not there at the moment.
     Unavailable {
         /// The whole message for the caller.
@@ -150,7 +157,9 @@ impl Error {
     /// When to come back, where that can be said.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Throttled { retry_after } => Some(*retry_after),
+            Self::Throttled { retry_after } | Self::TooMany { retry_after, .. } => {
+                Some(*retry_after)
+            }
             Self::Unavailable { retry_after, .. } => *retry_after,
             Self::Store(StoreFault::Unavailable { .. }) => Some(STORE_RETRY_AFTER),
             _ => None,
@@ -202,7 +211,7 @@ impl fmt::Display for Error {
             ),
             Self::UnsupportedMediaType(form) => f.write_str(form),
             Self::Throttled { .. } => f.write_str("Too Many Requests"),
-            Self::Unavailable { what, .. } => f.write_str(what),
+            Self::TooMany { what, .. } | Self::Unavailable { what, .. } => f.write_str(what),
             Self::Store(fault) => fault.fmt(f),
             Self::Internal(fault) => write!(f, "{fault:#}"),
         }

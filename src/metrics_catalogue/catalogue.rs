@@ -59,6 +59,8 @@ catalogue! {
         "names and values of event SDKs' calls that were changed, by how: renamed, cut (what a context has beyond the limits), dropped (traits)";
     INGEST_PROFILE_CALLS: Counter[] = "millrace_ingest_profile_calls_total", Count,
         "changes of profiles by event SDKs recorded as durable";
+    INGEST_LIVE_LISTENERS: Gauge[] = "millrace_ingest_live_listeners", Count,
+        "listeners to events as they arrive";
     INGEST_MESSAGE_EVENTS: Counter[] = "millrace_ingest_message_events_total", Count,
         "message lifecycle events recorded as durable";
     INGEST_REQUESTS_REFUSED: Counter["reason"] = "millrace_ingest_requests_refused_total", Count,

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::{ContactState, users::ops::phone_numbers};
+use contacts::{ContactState, events::ops::rejected, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
@@ -297,6 +297,10 @@ impl Server {
             mirror::watch(app.services().clone(), heartbeat)
         });
         let app = self.app.clone();
+        self.keep("rejected-events", move |heartbeat| {
+            rejected::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
         if settings.has_role(Role::Delivery) {
             let app = self.app.clone();
@@ -338,6 +342,8 @@ impl Server {
     pub async fn stop(mut self, why: &str) -> anyhow::Result<()> {
         tracing::info!(why, "stopping");
         self.stopping.send_replace(true);
+        // Streams of events would never finish by themselves.
+        self.app.intake().live().close();
         let sent_by = tokio::time::Instant::now() + shutdown::SENDING_MAX;
         for listener in self.listeners {
             match listener.await.context("a listener failed")? {
@@ -352,6 +358,10 @@ impl Server {
             senders.abort();
         }
         self.background.shutdown().await;
+        let flush = rejected::flush(self.app.services());
+        if tokio::time::timeout(shutdown::DISCONNECT_MAX, flush).await.is_err() {
+            tracing::warn!("refused events were not stored in time");
+        }
         if let Some(triggers) = self.triggers.take() {
             triggers.stop().await;
         }

@@ -101,9 +101,9 @@ pub struct Rejected {
     pub begin: Option<usize>,
     /// Its `eventName` where that is a string, cut after 255 characters.
     pub name: Option<String>,
-    /// Its `userId` likewise.
+    /// Its `userId`, where that is a string, cut likewise.
     pub user_id: Option<String>,
-    /// Its `clientEventId` likewise.
+    /// Its `clientEventId`, where that is a string, cut likewise.
     pub event_id: Option<String>,
     /// One message per failed field, the field first, in the order of the specification's table.
     pub errors: Vec<String>,

@@ -16,9 +16,12 @@ use std::{borrow::Cow, sync::Arc};
 use metrics_catalogue::handle::Counter;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use self::waiting::Waiting;
+use crate::live::LiveEvents;
+
+pub use crate::model::rejection::{EventSource, KeptRejection};
+
 pub use self::{
     sample::first_value,
     waiting::{RejectedBatch, UnlistedEvents},
@@ -30,15 +33,6 @@ pub const BODY_SAMPLE_BYTES_MAX: usize = 2 << 10;
 pub const REASON_BYTES_MAX: usize = 1 << 10;
 /// Bytes of a name or an id that are kept: 255 characters.
 pub const TEXT_BYTES_MAX: usize = 1020;
-
-/// The key that a request came with, and the workspace of the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventSource<'a> {
-    /// The workspace of the key.
-    pub workspace_id: Uuid,
-    /// The key's public id.
-    pub key_id: &'a str,
-}
 
 /// An event that was refused. What is longer than its limit is cut.
 #[derive(Debug, Clone, Default)]
@@ -55,32 +49,12 @@ pub struct RejectedEvent<'a> {
     pub body: &'a [u8],
 }
 
-/// A refused event as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptRejection {
-    /// The workspace it was sent to.
-    pub workspace_id: Uuid,
-    /// The public id of the key it was sent with.
-    pub key_id: String,
-    /// When it was refused: milliseconds since 1970.
-    pub at_ms: i64,
-    /// Its name, where it has one.
-    pub name: Option<String>,
-    /// The user id, where it has one.
-    pub user_id: Option<String>,
-    /// The id that its sender gave it, where there is one.
-    pub event_id: Option<String>,
-    /// What is wrong with it.
-    pub reason: String,
-    /// The beginning of its text.
-    pub body: String,
-}
-
 /// Takes the events that were refused. Clones share what waits.
 #[derive(Debug, Clone)]
 pub struct RejectedEvents(Arc<Inner>);
 
 struct Inner {
+    live: LiveEvents,
     waiting: Mutex<Waiting>,
     arrived: Notify,
     unlisted: Counter,
@@ -92,17 +66,17 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-impl Default for RejectedEvents {
-    fn default() -> Self {
+impl RejectedEvents {
+    /// Nothing waits yet. Listeners of `live` see what is reported.
+    pub fn new(live: LiveEvents) -> Self {
         Self(Arc::new(Inner {
+            live,
             waiting: Mutex::default(),
             arrived: Notify::new(),
             unlisted: metrics_catalogue::INGEST_EVENTS_REJECTED_UNLISTED.handle(),
         }))
     }
-}
 
-impl RejectedEvents {
     /// Takes events of one request that were refused, in the order in which they were sent. Never waits.
     pub fn report(&self, source: EventSource<'_>, at_ms: i64, events: &[RejectedEvent<'_>]) {
         if events.is_empty() {
@@ -110,8 +84,9 @@ impl RejectedEvents {
         }
         let limit = self.0.waiting.lock().limit(source.workspace_id);
         let newest = events.get(events.len().saturating_sub(limit)..).unwrap_or_default();
-        let kept: Vec<KeptRejection> =
-            newest.iter().map(|event| event.keep(source, at_ms)).collect();
+        let kept: Vec<Arc<KeptRejection>> =
+            newest.iter().map(|event| Arc::new(event.keep(source, at_ms))).collect();
+        self.0.live.offer_rejected(source.workspace_id, &kept, events.len());
         let cut = (events.len() - kept.len()) as u64;
         let unlisted = self.0.waiting.lock().push(source.workspace_id, at_ms, kept, cut);
         self.0.unlisted.increment(unlisted);
@@ -130,7 +105,7 @@ impl RejectedEvents {
         }
     }
 
-    /// Takes what waits.
+    /// Takes what waits, without waiting for more.
     pub fn take(&self) -> RejectedBatch {
         self.0.waiting.lock().take()
     }

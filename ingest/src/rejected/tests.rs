@@ -1,5 +1,7 @@
 //! Samples and limits of what waits.
 
+use uuid::Uuid;
+
 use super::{
     waiting::{WAITING_IN_ALL_MAX, WAITING_IN_FLOOD_MAX, WAITING_MAX},
     *,
@@ -44,7 +46,7 @@ fn a_sample_is_the_first_value_and_reads_no_further_than_its_limit() {
 
 #[test]
 fn texts_are_cut_at_characters_and_hold_no_nul() {
-    let events = RejectedEvents::default();
+    let events = RejectedEvents::new(LiveEvents::default());
     let (long, reason) = ("ä".repeat(TEXT_BYTES_MAX), "ö".repeat(REASON_BYTES_MAX));
     let body = format!("\"{}\"", "x".repeat(BODY_SAMPLE_BYTES_MAX));
     events.report(
@@ -68,7 +70,7 @@ fn texts_are_cut_at_characters_and_hold_no_nul() {
 
 #[test]
 fn the_newest_of_a_workspace_wait_and_the_others_are_counted() {
-    let events = RejectedEvents::default();
+    let events = RejectedEvents::new(LiveEvents::default());
     report(&events, 1, 0..WAITING_MAX);
     report(&events, 2, 0..1);
     let batch = events.take();
@@ -96,7 +98,7 @@ fn the_newest_of_a_workspace_wait_and_the_others_are_counted() {
 
 #[test]
 fn one_request_may_hold_more_than_what_waits() {
-    let events = RejectedEvents::default();
+    let events = RejectedEvents::new(LiveEvents::default());
     report(&events, 1, 0..WAITING_MAX * 2);
     let batch = events.take();
     assert_eq!(names(&batch)[0], WAITING_MAX.to_string());
@@ -105,7 +107,7 @@ fn one_request_may_hold_more_than_what_waits() {
 
 #[test]
 fn what_waits_in_all_is_bounded() {
-    let events = RejectedEvents::default();
+    let events = RejectedEvents::new(LiveEvents::default());
     let workspaces = WAITING_IN_ALL_MAX / WAITING_MAX + 1;
     for workspace in 0..workspaces {
         report(&events, workspace as u128, 0..WAITING_MAX);
@@ -121,7 +123,7 @@ fn what_waits_in_all_is_bounded() {
 
 #[tokio::test]
 async fn a_batch_is_awaited() {
-    let events = RejectedEvents::default();
+    let events = RejectedEvents::new(LiveEvents::default());
     let reporter = events.clone();
     let (batch, ()) = tokio::join!(events.next_batch(), async {
         tokio::task::yield_now().await;

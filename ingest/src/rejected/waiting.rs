@@ -1,10 +1,13 @@
 //! What waits in memory, within its limits.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use uuid::Uuid;
 
-use super::KeptRejection;
+use crate::model::rejection::KeptRejection;
 
 /// Refused events of one workspace that wait: those of one request.
 pub(super) const WAITING_MAX: usize = 500;
@@ -24,8 +27,8 @@ pub(super) struct Waiting {
 
 #[derive(Debug, Default)]
 struct OfWorkspace {
-    /// Oldest first.
-    events: VecDeque<KeptRejection>,
+    /// Those that wait, the oldest first.
+    events: VecDeque<Arc<KeptRejection>>,
     unlisted: u64,
     newest_ms: i64,
     /// Whether it had too many when the batch before was taken.
@@ -38,11 +41,11 @@ impl OfWorkspace {
     }
 }
 
-/// What waited.
+/// What waited when it was taken.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RejectedBatch {
     /// Events to be listed, of each workspace the oldest first.
-    pub events: Vec<KeptRejection>,
+    pub events: Vec<Arc<KeptRejection>>,
     /// Numbers of those that are only counted.
     pub unlisted: Vec<UnlistedEvents>,
 }
@@ -77,7 +80,7 @@ impl Waiting {
         &mut self,
         workspace: Uuid,
         at_ms: i64,
-        events: Vec<KeptRejection>,
+        events: Vec<Arc<KeptRejection>>,
         cut: u64,
     ) -> u64 {
         if self.workspaces.len() >= WORKSPACES_MAX && !self.workspaces.contains_key(&workspace) {
@@ -102,7 +105,7 @@ impl Waiting {
         entry.unlisted - before
     }
 
-    /// Takes everything.
+    /// Takes the events and numbers of all workspaces.
     pub(super) fn take(&mut self) -> RejectedBatch {
         let mut batch = RejectedBatch::default();
         self.workspaces.retain(|workspace_id, entry| {

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use kernel::{Result, time::DAY};
+use contacts::events::ops::rejected;
+use kernel::{Result, Timestamp, time::DAY};
 
 use crate::{
     DeliveryState,
@@ -30,17 +31,10 @@ pub(super) async fn page(app: &DeliveryState) -> Result<bool> {
 
 async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
     let settings = app.retention();
-    let days = match task {
-        Task::Messages => settings.messages_days,
-        Task::CampaignEntries => settings.campaign_entries_days,
-        Task::CampaignHistory => settings.campaign_history_days,
-    };
-    if days == 0 {
-        return Ok(false);
-    }
     let now = app.clock().now();
+    let Some(before) = kept_since(app, task, now) else { return Ok(false) };
     let interval = Duration::from_mins(settings.every_minutes.into());
-    let page = ExpiredPage { before: now.before(DAY * days), limit: PAGE };
+    let page = ExpiredPage { before, limit: PAGE };
     let mut tx = app.db().begin().await?;
     if !retention::take(&mut tx, task, now.before(interval)).await? {
         return Ok(false);
@@ -58,6 +52,10 @@ async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
             let deleted = retention::delete_history(&mut tx, page).await?;
             (deleted, deleted > 0)
         }
+        Task::RejectedEvents => {
+            let deleted = rejected::delete_page(&mut tx, page.before, page.limit).await?;
+            (deleted, deleted > 0)
+        }
     };
     if !has_more {
         retention::end(&mut tx, task, now).await?;
@@ -65,4 +63,16 @@ async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
     tx.commit().await?;
     metrics_catalogue::RETENTION_DELETED.with([task.name()]).increment(deleted);
     Ok(has_more)
+}
+
+/// Since when rows are kept; none where they are kept for ever.
+fn kept_since(app: &DeliveryState, task: Task, now: Timestamp) -> Option<Timestamp> {
+    let settings = app.retention();
+    let days = match task {
+        Task::Messages => settings.messages_days,
+        Task::CampaignEntries => settings.campaign_entries_days,
+        Task::CampaignHistory => settings.campaign_history_days,
+        Task::RejectedEvents => return Some(rejected::listed_since(now)),
+    };
+    (days > 0).then(|| now.before(DAY * days))
 }

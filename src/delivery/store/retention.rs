@@ -12,11 +12,12 @@ pub(crate) enum Task {
     /// Entries of triggered campaigns.
     CampaignEntries,
     CampaignHistory,
+    RejectedEvents,
 }
 
 impl Task {
-    pub(crate) const ALL: [Self; 3] =
-        [Self::Messages, Self::CampaignEntries, Self::CampaignHistory];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Messages, Self::CampaignEntries, Self::CampaignHistory, Self::RejectedEvents];
 
     /// The name in the table and in metrics.
     pub(crate) const fn name(self) -> &'static str {
@@ -24,6 +25,7 @@ impl Task {
             Self::Messages => "messages",
             Self::CampaignEntries => "campaign_entries",
             Self::CampaignHistory => "campaign_history",
+            Self::RejectedEvents => "rejected_events",
         }
     }
 }

@@ -56,6 +56,9 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ),
         ("GET", "/events/query", "", none.clone(), "events:read"),
         ("POST", "/events/aggregate", "", json!({"eventName": "A"}), "events:read"),
+        // A stream that is answered has no end.
+        ("GET", "/events/live", "?status=unknown", none.clone(), "events:read"),
+        ("GET", "/events/rejected", "", none.clone(), "events:read"),
         ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
         ("GET", "/users", "", none.clone(), "users:read"),
         ("GET", "/users/search", "?query=unknown", none.clone(), "users:read"),

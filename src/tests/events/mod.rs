@@ -5,6 +5,8 @@ mod bad_bodies;
 mod clocks;
 mod collisions;
 mod isolation;
+mod live;
 mod query;
+mod rejected;
 mod retries;
 mod track;

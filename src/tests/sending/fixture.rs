@@ -197,7 +197,7 @@ pub(super) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
 }
 
 /// The settings of one more server on the stores of one that runs in this folder.
-pub(super) fn beside(folder: &std::path::Path) -> [(&'static str, String); 2] {
+pub(crate) fn beside(folder: &std::path::Path) -> [(&'static str, String); 2] {
     let clickhouse = std::fs::read_to_string(folder.join("clickhouse.url")).unwrap();
     let postgres = folder.join("postgres").display().to_string();
     let database = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");

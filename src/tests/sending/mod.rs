@@ -6,7 +6,7 @@ mod channel_availability;
 mod clocked;
 mod control_groups;
 mod deferred;
-mod fixture;
+pub(crate) mod fixture;
 mod late_opt_outs;
 mod lifecycle;
 mod limits;

@@ -60,6 +60,14 @@ impl<S> Caller<S> {
     }
 }
 
+impl<S: Scope> Caller<S> {
+    /// Whether the key is still live and has the scope: for answers that go on after the request.
+    pub async fn is_still_admitted(&self, auth: &Auth) -> bool {
+        let live = auth.live(self.key.id).await;
+        live.is_ok_and(|key| key.is_some_and(|key| key.scopes.has(S::NAME)))
+    }
+}
+
 impl<S: Scope, T: Send + Sync> FromRequestParts<T> for Caller<S>
 where
     Auth: FromRef<T>,

@@ -134,6 +134,18 @@ impl Auth {
         Ok(credential)
     }
 
+    /// A key that was presented before, if it is still live.
+    async fn live(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
+        match self.0.cache.get(&id) {
+            Cached::Known(credential, unconfirmed) if unconfirmed <= self.tolerated(Use::Other) => {
+                Ok(Some(credential))
+            }
+            Cached::Known(..) => self.confirm(id).await,
+            Cached::Unknown => Ok(None),
+            Cached::Missing => self.look_up(id, Client(None)).await,
+        }
+    }
+
     fn tolerated(&self, used: Use) -> Duration {
         match used {
             Use::Tracking => self.0.tolerance.tracking,

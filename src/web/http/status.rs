@@ -15,7 +15,7 @@ pub(super) fn of(error: &Error) -> StatusCode {
         Error::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        Error::Throttled { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Error::Throttled { .. } | Error::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
         Error::Unavailable { .. } | Error::Store(StoreFault::Unavailable { .. }) => {
             StatusCode::SERVICE_UNAVAILABLE
         }

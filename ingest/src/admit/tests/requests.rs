@@ -46,7 +46,7 @@ fn the_name_of_a_refused_event_is_cut() {
 }
 
 #[test]
-fn refused_events_say_where_they_begin_and_whose_they_are() {
+fn refused_events_have_their_beginning_and_ids() {
     let begins = |body: &str| {
         let rejected = admit(body).unwrap().rejected;
         rejected.into_iter().map(|one| one.begin).collect::<Vec<_>>()

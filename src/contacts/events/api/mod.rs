@@ -1,7 +1,9 @@
 //! HTTP handlers of events.
 
 mod aggregate;
+mod live;
 mod query;
+mod rejected;
 mod track;
 pub mod wire;
 
@@ -12,5 +14,10 @@ use web::Services;
 
 /// The routes of `/events`.
 pub fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().merge(track::routes()).merge(query::routes()).merge(aggregate::routes())
+    OpenApiRouter::new()
+        .merge(track::routes())
+        .merge(query::routes())
+        .merge(aggregate::routes())
+        .merge(live::routes())
+        .merge(rejected::routes())
 }

@@ -1,4 +1,6 @@
 //! Rules about events that need no database.
 
+pub mod live;
 pub mod people;
+pub mod rejected;
 pub mod sessions;

@@ -1,5 +1,7 @@
-//! Recording events through the write path, and querying them.
+//! Recording events through the write path, querying and watching them, and those that were refused.
 
+pub mod live;
 pub mod people;
 pub mod read;
+pub mod rejected;
 pub mod track;

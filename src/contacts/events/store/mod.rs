@@ -1,4 +1,7 @@
-//! Finds the profile to which the ids in an event belong, and the ids that events of a profile may carry.
+//! Finds the profile to which the ids in an event belong, and the ids that events of a profile may carry; and refused events
+//! ([`rejected`]).
+
+pub(super) mod rejected;
 
 use std::collections::HashMap;
 

@@ -44,7 +44,8 @@ pub(crate) async fn unmirrored(db: &PgPool, limit: i64) -> Result<Unmirrored> {
     Ok(Unmirrored { rows, seconds_behind })
 }
 
-/// Marks identifiers as copied that did not change meanwhile.
+/// Marks identifiers as copied that did not change meanwhile. Those that are being changed are left for the next pass, so
+/// that no transaction delays the others' copies.
 pub(crate) async fn mark(db: &PgPool, rows: &[IdentityRow]) -> Result<()> {
     let workspaces: Vec<Uuid> = rows.iter().map(|row| row.workspace).collect();
     let kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
@@ -59,7 +60,7 @@ pub(crate) async fn mark(db: &PgPool, rows: &[IdentityRow]) -> Result<()> {
              join identity i on i.workspace_id = c.workspace_id and i.type = c.type and i.id = c.id
                  and i.version = c.version
              order by i.workspace_id, i.type, i.id
-             for no key update of i
+             for no key update of i skip locked
          )
          update identity i set mirrored = true
          from copied c

@@ -5,7 +5,7 @@
 pub struct PageWindow {
     /// Most rows of the page.
     pub limit: u32,
-    /// Rows before it.
+    /// Number of rows before the page.
     pub offset: u64,
 }
 

@@ -9,13 +9,21 @@ use crate::kit::{self, Client, MILLRACE, TestServer, data_dir, eventually, setti
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Settings of a node on the stores of the shared server, with a ClickHouse database of its own name.
-fn on_shared_stores(name: &str, database: &str) -> Settings {
+/// Settings of a node on the stores of the shared server, in databases of this name: identifiers are copied to the one
+/// ClickHouse database that belongs to one of PostgreSQL.
+async fn on_shared_stores(name: &str, database: &str) -> Settings {
+    let (db, sql) = (kit::server().db(), format!("create database {database}"));
+    kit::server()
+        .on(async move {
+            // The nodes of a test share it.
+            sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&db).await.ok();
+        })
+        .await;
     let shared = &kit::server().data_dir;
     let mut settings = settings(&data_dir(name), &[]);
     settings.roles = vec![Role::Api];
     let postgres = shared.join("postgres").display().to_string();
-    let postgres = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");
+    let postgres = format!("postgres://millrace@localhost:5432/{database}?host={postgres}");
     settings.database_url = Some(postgres.into());
     let clickhouse = std::fs::read_to_string(shared.join("clickhouse.url")).unwrap();
     let mut clickhouse: url::Url = clickhouse.trim().parse().unwrap();
@@ -25,7 +33,7 @@ fn on_shared_stores(name: &str, database: &str) -> Settings {
 }
 
 async fn node(name: &'static str, database: &str, ahead_ms: i64) -> TestServer {
-    let mut settings = on_shared_stores(name, database);
+    let mut settings = on_shared_stores(name, database).await;
     settings.ingest.clock_behind_max_seconds = 7_200;
     let clock = Clock::system_ahead_by_ms(ahead_ms);
     tokio::task::spawn_blocking(move || kit::run(settings, clock)).await.unwrap()
@@ -52,7 +60,7 @@ async fn the_first_write_is_kept_whichever_node_received_it() {
     let database = unique("clocks").replace('-', "_");
     let fast = node("clock-fast", &database, HOUR_MS).await;
     let slow = node("clock-slow", &database, -HOUR_MS).await;
-    let (token, _) = kit::server().key(&unique("workspace"), "*").await;
+    let (token, _) = fast.key(&unique("workspace"), "*").await;
     let clients = [&fast, &slow].map(|node| Client::new(&node.url, Some(&token)));
     // First to the fast one, whose clock gives the larger number, then to the slow one; then the other way round.
     for (first, id) in [(0, "fast-first"), (1, "slow-first")] {
@@ -78,7 +86,7 @@ async fn refusal(settings: Settings, clock: Clock) -> String {
 async fn a_clock_far_behind_refuses_to_start() {
     let database = unique("behind").replace('-', "_");
     let refusal = refusal(
-        on_shared_stores("clock-behind", &database),
+        on_shared_stores("clock-behind", &database).await,
         Clock::system_ahead_by_ms(-2 * HOUR_MS),
     )
     .await;
@@ -92,7 +100,7 @@ async fn a_clock_far_behind_refuses_to_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_clickhouse_does_not_know_refuses_to_start() {
     let database = unique("cluster").replace('-', "_");
-    let mut settings = on_shared_stores("cluster-unknown", &database);
+    let mut settings = on_shared_stores("cluster-unknown", &database).await;
     settings.clickhouse.cluster = Some("nowhere".to_owned());
     let refusal = refusal(settings, Clock::system()).await;
     assert!(refusal.contains("knows no cluster \"nowhere\""), "{refusal}");
@@ -139,7 +147,7 @@ async fn three_nodes_with_different_clocks_count_each_event_once() {
     let fast = node("three-fast", &database, HOUR_MS).await;
     let slow = node("three-slow", &database, -HOUR_MS).await;
     let even = node("three-even", &database, 0).await;
-    let (token, _) = kit::server().key(&unique("workspace"), "*").await;
+    let (token, _) = fast.key(&unique("workspace"), "*").await;
     let clients = [&fast, &slow, &even].map(|node| Client::new(&node.url, Some(&token)));
     // Each node gets every batch, at the same time as the others and in another order, and then once more.
     let posts = clients.iter().enumerate().map(|(at, client)| {

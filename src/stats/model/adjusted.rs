@@ -46,7 +46,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Both of everybody of whom one is not 0, in an order that does not change.
+    /// Both values of each person with one other than 0, in an order that does not change.
     fn pairs(&self) -> Vec<Pair> {
         let people: HashSet<&PersonId> = self.before.keys().chain(self.after.keys()).collect();
         let of = |map: &HashMap<PersonId, f64>, person| map.get(person).copied().unwrap_or(0.0);

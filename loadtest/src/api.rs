@@ -100,19 +100,27 @@ pub enum Intake {
         /// Content type of their bodies.
         content_type: &'static str,
     },
+    /// Millrace by Segment's protocol: a path and the key in `Authorization: Basic`.
+    Segment {
+        /// Path of its requests.
+        path: &'static str,
+        /// Key of the workspace that takes the calls.
+        key: ApiKey,
+    },
 }
 
 /// Makes the requests of one workspace.
 #[derive(Clone, Debug)]
 pub struct Requests {
     host: HeaderValue,
-    bearer: HeaderValue,
+    authorization: HeaderValue,
 }
 
 /// Makes the requests that carry load.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadRequests {
     Track(Requests),
+    Segment { requests: Requests, path: &'static str },
     Peer { host: HeaderValue, path: Uri, content_type: HeaderValue },
 }
 
@@ -124,6 +132,9 @@ impl LoadRequests {
     pub(crate) fn new(endpoint: &Endpoint, intake: &Intake) -> Result<Self> {
         Ok(match intake {
             Intake::Track(key) => Self::Track(Requests::new(endpoint, key)?),
+            Intake::Segment { path, key } => {
+                Self::Segment { requests: Requests::with_write_key(endpoint, key)?, path }
+            }
             Intake::Peer { path, content_type } => Self::Peer {
                 host: HeaderValue::from_str(&endpoint.authority)?,
                 path: path.parse().context("the path of the peer is not one")?,
@@ -136,6 +147,7 @@ impl LoadRequests {
     pub(crate) fn post(&self, body: Bytes) -> Request<Full<Bytes>> {
         match self {
             Self::Track(requests) => requests.track(body),
+            Self::Segment { requests, path } => requests.make(Method::POST, path, body),
             Self::Peer { host, path, content_type } => {
                 let mut request = Request::new(Full::new(body));
                 *request.method_mut() = Method::POST;
@@ -154,11 +166,23 @@ impl Requests {
     /// # Errors
     /// A key that cannot stand in a header.
     pub fn new(endpoint: &Endpoint, key: &ApiKey) -> Result<Self> {
+        Self::with_authorization(endpoint, &key.bearer())
+    }
+
+    /// Requests to `endpoint` of event SDKs, with `key` as the user name of Basic.
+    ///
+    /// # Errors
+    /// A key that cannot stand in a header.
+    pub fn with_write_key(endpoint: &Endpoint, key: &ApiKey) -> Result<Self> {
+        Self::with_authorization(endpoint, &key.basic())
+    }
+
+    fn with_authorization(endpoint: &Endpoint, text: &str) -> Result<Self> {
         let host = HeaderValue::from_str(&endpoint.authority)?;
-        let mut bearer =
-            HeaderValue::from_str(&key.bearer()).context("the key is not header text")?;
-        bearer.set_sensitive(true);
-        Ok(Self { host, bearer })
+        let mut authorization =
+            HeaderValue::from_str(text).context("the key is not header text")?;
+        authorization.set_sensitive(true);
+        Ok(Self { host, authorization })
     }
 
     /// `POST /events/track` of a finished body.
@@ -169,6 +193,11 @@ impl Requests {
     /// `POST /users` of a finished body.
     pub fn upsert(&self, body: Bytes) -> Request<Full<Bytes>> {
         self.make(Method::POST, "/users", body)
+    }
+
+    /// `POST /v1/batch` of a finished body, of requests with a write key.
+    pub fn segment_batch(&self, body: Bytes) -> Request<Full<Bytes>> {
+        self.make(Method::POST, "/v1/batch", body)
     }
 
     /// A GET of a finished path with its query.
@@ -187,7 +216,7 @@ impl Requests {
         *request.uri_mut() = path.parse().unwrap_or_default();
         let headers = request.headers_mut();
         headers.insert(header::HOST, self.host.clone());
-        headers.insert(header::AUTHORIZATION, self.bearer.clone());
+        headers.insert(header::AUTHORIZATION, self.authorization.clone());
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request
     }

@@ -3,6 +3,7 @@
 use std::{fmt, net::IpAddr, path::Path};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use url::Url;
 
 /// An `http://` address taken apart once.
@@ -56,6 +57,11 @@ impl ApiKey {
     /// The `Authorization` header's value.
     pub fn bearer(&self) -> String {
         format!("Bearer {}", self.0.trim())
+    }
+
+    /// The `Authorization` header's value of event SDKs: the key is the user name, without a password.
+    pub fn basic(&self) -> String {
+        format!("Basic {}", BASE64_STANDARD.encode(format!("{}:", self.0.trim())))
     }
 }
 

@@ -6,6 +6,7 @@ mod caller;
 mod campaign;
 mod campaigns;
 mod compare;
+mod identities;
 mod load;
 mod load_report;
 mod profiles;
@@ -20,6 +21,7 @@ pub use bulk::BulkArguments;
 pub use campaign::CampaignArguments;
 pub use campaigns::CampaignsArguments;
 pub use compare::CompareArguments;
+pub use identities::IdentitiesArguments;
 pub use load::{GenerateArguments, ReplayArguments};
 pub use profiles::ProfilesArguments;
 pub use queries::QueriesArguments;
@@ -45,6 +47,8 @@ enum Command {
     Queries(QueriesArguments),
     /// Creates and updates profiles in arrays, then measures the list and searches of them
     Profiles(ProfilesArguments),
+    /// Sends identify calls in batches until their profiles are there, then measures how soon links are visible
+    Identities(IdentitiesArguments),
     /// Puts 10,000 members on a list and off again, and imports 5,000 suppressions
     Bulk(BulkArguments),
     /// Makes 10,000 campaigns, then measures the list by each filter, and creates and updates at a rate
@@ -81,6 +85,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Compare(arguments) => compare::compare(arguments).await,
         Command::Queries(arguments) => queries::queries(arguments).await,
         Command::Profiles(arguments) => profiles::profiles(arguments).await,
+        Command::Identities(arguments) => identities::identities(arguments).await,
         Command::Bulk(arguments) => bulk::bulk(arguments).await,
         Command::Campaigns(arguments) => campaigns::campaigns(arguments).await,
         Command::Campaign(arguments) => campaign::campaign(arguments).await,

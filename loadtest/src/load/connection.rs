@@ -162,7 +162,7 @@ fn acknowledge(run: &Run, batch: &Batch, fresh: bool, answer: &Answer) -> Result
     let tally = &run.tally;
     Tally::add(&tally.requests, 1);
     Tally::add(&tally.bytes, batch.body.len());
-    if matches!(run.requests, LoadRequests::Peer { .. }) {
+    if matches!(run.requests, LoadRequests::Peer { .. } | LoadRequests::Segment { .. }) {
         Tally::add(if fresh { &tally.acknowledged } else { &tally.repeated }, batch.events);
         return Ok(());
     }

@@ -5,6 +5,7 @@ mod otlp;
 mod peer;
 mod peers;
 mod rows;
+mod segment;
 
 use std::{
     path::PathBuf,
@@ -90,7 +91,7 @@ pub struct CompareArguments {
     /// Connections of the straight way
     #[arg(long, default_value_t = 2, conflicts_with = "peer")]
     direct_connections: usize,
-    /// Compare with these programs instead, each started by its script in `--peers-dir`
+    /// Compare with these programs instead, each started by its script in `--peers-dir`; `segment` is Millrace by `/v1/batch` and `/v1/track`
     #[arg(long, value_delimiter = ',')]
     peer: Vec<String>,
     /// Where the scripts of peers are

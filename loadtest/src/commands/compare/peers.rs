@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use serde::Serialize;
 use tokio::time;
 
@@ -14,7 +15,7 @@ use super::{
     super::load,
     CompareArguments, Comparison, LANDING_PATIENCE, LANDING_PAUSE, direct,
     peer::{Peer, Start},
-    per_second,
+    per_second, segment,
 };
 use crate::{
     api::Intake,
@@ -24,6 +25,8 @@ use crate::{
     target::Endpoint,
 };
 
+/// The name under which Millrace itself is compared by Segment's protocol.
+const SEGMENT: &str = "segment";
 /// Connections of all load on peers and, beside them, on Millrace.
 const CONNECTIONS: usize = 64;
 /// Rate of the single events whose latency is measured, a second.
@@ -36,7 +39,8 @@ const SINGLES_RATE_MAX: f64 = 60_000.0;
 /// Where one side takes events.
 struct Side {
     endpoint: Endpoint,
-    intake: Intake,
+    batches: Intake,
+    singles: Intake,
     process_id: Option<u32>,
 }
 
@@ -101,6 +105,10 @@ impl Comparison<'_> {
                 round.push(self.millrace_side(&held).await?);
             }
             for name in names.clone() {
+                if name == SEGMENT {
+                    round.push(self.segment_side(&held).await?);
+                    continue;
+                }
                 match self.peer_side(&name, &held).await.with_context(|| name.clone())? {
                     Ok(figures) => round.push(figures),
                     Err(reason) => {
@@ -124,23 +132,48 @@ impl Comparison<'_> {
     }
 
     async fn millrace_side(&mut self, held: &Held) -> Result<Figures> {
-        self.settle().await?;
-        let target = &self.arguments.target;
+        let key = self.arguments.target.key()?;
         let side = Side {
-            endpoint: target.endpoint()?,
-            intake: Intake::Track(target.key()?),
+            endpoint: self.arguments.target.endpoint()?,
+            batches: Intake::Track(key.clone()),
+            singles: Intake::Track(key),
             process_id: self.arguments.server_pid,
         };
+        self.own_side("Millrace", &side, held, |body| Ok(body.clone())).await
+    }
+
+    /// Millrace by `/v1/batch` and `/v1/track`.
+    async fn segment_side(&mut self, held: &Held) -> Result<Figures> {
+        let key = self.arguments.target.key()?;
+        let side = Side {
+            endpoint: self.arguments.target.endpoint()?,
+            batches: segment::batches(key.clone()),
+            singles: segment::singles(key),
+            process_id: self.arguments.server_pid,
+        };
+        self.own_side("Millrace, /v1", &side, held, segment::body).await
+    }
+
+    /// A side of Millrace, whose events land in the table of events; `body` makes its bodies of those of `/events/track`.
+    async fn own_side(
+        &mut self,
+        name: &str,
+        side: &Side,
+        held: &Held,
+        body: impl Fn(&Bytes) -> Result<Bytes>,
+    ) -> Result<Figures> {
+        let held = held.try_map(&body)?;
+        let duration = self.arguments.singles_duration()?;
+        let flat_out = self.arguments.singles(SINGLES_RATE_MAX)?.try_map(&body)?;
+        let at_rate = self.arguments.singles(SINGLES_RATE)?.try_map(&body)?;
+        self.settle().await?;
         let before = self.rows().await?;
-        let mut measured = Measured::begin("Millrace", &side)?;
-        let acknowledged = measured.batches(&side, held).await?;
+        let mut measured = Measured::begin(name, side)?;
+        let acknowledged = measured.batches(side, &held).await?;
         self.landed(before + acknowledged).await?;
         measured.stored(acknowledged)?;
-        let duration = self.arguments.singles_duration()?;
-        let singles = self.arguments.singles(SINGLES_RATE_MAX)?;
-        measured.singles_flat_out(&side, singles, duration).await?;
-        let singles = self.arguments.singles(SINGLES_RATE)?;
-        measured.singles_at_rate(&side, singles, duration).await?;
+        measured.singles_flat_out(side, flat_out, duration).await?;
+        measured.singles_at_rate(side, at_rate, duration).await?;
         Ok(measured.figures)
     }
 
@@ -155,7 +188,8 @@ impl Comparison<'_> {
         self.settle().await?;
         let side = Side {
             endpoint: peer.endpoint.clone(),
-            intake: peer.intake(),
+            batches: peer.intake(),
+            singles: peer.intake(),
             process_id: Some(peer.process_id()),
         };
         let mut measured = Measured::begin(name, &side)?;
@@ -195,7 +229,7 @@ impl Measured {
     /// Sends all batches flat out; how many events were acknowledged.
     async fn batches(&mut self, side: &Side, held: &Held) -> Result<u64> {
         self.began = Instant::now();
-        let outcome = send(options(side, Arc::new(held.clone()))).await?;
+        let outcome = send(options(side, &side.batches, Arc::new(held.clone()))).await?;
         self.figures.batches_acknowledged =
             per_second(outcome.counts.acknowledged, outcome.elapsed);
         self.figures.batches_failed = outcome.counts.failed + outcome.counts.broken;
@@ -221,7 +255,7 @@ impl Measured {
         duration: Duration,
     ) -> Result<()> {
         let duration = Some(duration);
-        let options = options(side, Arc::new(singles));
+        let options = options(side, &side.singles, Arc::new(singles));
         let outcome = send(LoadOptions { duration, ..options }).await?;
         self.figures.singles = per_second(outcome.counts.acknowledged, outcome.elapsed);
         Ok(())
@@ -234,7 +268,7 @@ impl Measured {
         duration: Duration,
     ) -> Result<()> {
         let (duration, requests_per_second) = (Some(duration), Some(SINGLES_RATE));
-        let options = options(side, Arc::new(singles));
+        let options = options(side, &side.singles, Arc::new(singles));
         let outcome = send(LoadOptions { requests_per_second, duration, ..options }).await?;
         let latencies = outcome.latencies.quantiles();
         self.figures.singles_p50_ms = latencies.p50_ms;
@@ -243,10 +277,10 @@ impl Measured {
     }
 }
 
-fn options(side: &Side, source: Arc<dyn EventSource>) -> LoadOptions {
+fn options(side: &Side, intake: &Intake, source: Arc<dyn EventSource>) -> LoadOptions {
     LoadOptions {
         connections: CONNECTIONS,
-        ..LoadOptions::to(side.endpoint.clone(), side.intake.clone(), source)
+        ..LoadOptions::to(side.endpoint.clone(), intake.clone(), source)
     }
 }
 

@@ -134,9 +134,13 @@ impl Campaign {
 
     /// Whether its channel and send type are fixed: it is or was under way.
     pub fn is_under_way(&self) -> bool {
+        self.state.ran || self.is_active_or_paused()
+    }
+
+    /// Whether it is active, or was until it was paused.
+    pub fn is_active_or_paused(&self) -> bool {
         let state = &self.state;
-        state.ran
-            || state.status == Status::Active
+        state.status == Status::Active
             || state.status == Status::Paused && state.paused_from == Some(Status::Active)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use statistics::sequential::group;
 use utoipa::ToSchema;
 
-use super::{Campaign, Status, settings::ab_test::AbTestConfig};
+use super::{Campaign, settings::ab_test::AbTestConfig};
 
 /// Phase of an A/B test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -135,7 +135,7 @@ impl Trial {
             .filter(|config| AbTestConfig::is_enabled(config))?;
         let kept = campaign.state.ab.clone().and_then(|kept| serde_json::from_value(kept).ok());
         Some(kept.unwrap_or_else(|| {
-            let is_live = matches!(campaign.state.status, Status::Active);
+            let is_live = campaign.is_active_or_paused();
             let phase = if is_live { Phase::Testing } else { Phase::None };
             Self {
                 phase,

@@ -12,6 +12,7 @@ mod lifecycle;
 mod limits;
 mod merged_profiles;
 mod occurrences;
+mod paused_trials;
 mod processes;
 mod quiet;
 mod retention;

@@ -2,6 +2,7 @@
 
 mod adjusted;
 mod comparisons;
+mod edges;
 mod false_alarms;
 mod fixture;
 mod guardrails;

@@ -386,9 +386,10 @@ async fn messages_that_leave_in_the_future_have_no_results_yet() {
 async fn people_are_divided_by_each_of_ten_changes_of_the_weights() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({"variants": two_variants()})).await;
+    let now_ms = || kernel::Clock::system().now().millis();
     let assigned = |first: usize, people: usize, of_a: usize| {
         (0..people).map(move |number| {
-            let now = kernel::Clock::system().now().millis();
+            let now = now_ms();
             let variant = if number < of_a { "a" } else { "b" };
             message_event(id, &user(first + number), K::Queued, now).of(variant)
         })
@@ -401,6 +402,11 @@ async fn people_are_divided_by_each_of_ten_changes_of_the_weights() {
             variant("a", 5 * u32::try_from(of_a).unwrap(), false),
             variant("b", 5 * u32::try_from(20 - of_a).unwrap(), false),
         ]);
+        // Weights hold from the millisecond of their change on.
+        let assigned_ms = now_ms();
+        while now_ms() <= assigned_ms {
+            tokio::task::yield_now().await;
+        }
         let edit = workspace.api.request(Method::PUT, &format!("/campaigns/{id}"));
         workspace.api.send(edit.json(&json!({"variants": weights})), 200).await;
         all.extend(assigned(100 * change, 20, of_a));

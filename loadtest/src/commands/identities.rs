@@ -19,6 +19,7 @@ use crate::{
     http::{Connection, Parameter},
     load::{Latencies, Pace, Quantiles},
     report::{self, Report, Table},
+    source::EVENTS_PER_REQUEST_MAX,
 };
 
 /// Identify calls in a batch while links are sent at a rate.
@@ -29,8 +30,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(10);
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest wait for profiles or for an event to be visible.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The most events of one request to `/events/track`.
-const EVENTS_PER_REQUEST: usize = 500;
 /// What the contract promises of a link, ms.
 const VISIBLE_MS_MAX: f64 = 1_000.0;
 
@@ -253,7 +252,7 @@ impl LinkProbe {
                 json!({"anonymousId": format!("anonymous-{id}"), "eventName": self.prefix})
             })
             .collect();
-        for events in events.chunks(EVENTS_PER_REQUEST) {
+        for events in events.chunks(EVENTS_PER_REQUEST_MAX) {
             let answer = self.api.track(json!(events).to_string().into()).await?;
             ensure!(answer.status < 300, "/events/track answered {}", answer.status);
         }

@@ -101,7 +101,8 @@ async fn is_final(
     Ok(last.is_none_or(|last| Timestamp::from_millis(last).after(RESPONSE_TIME) <= now))
 }
 
-/// A look at a running A/B test. None before its first message.
+/// A look at a running A/B test. None while none is due: before its first message, too soon after the last look, and
+/// after one at its end, which has spent all of the error.
 pub(super) fn look(
     scope: &ReportScope,
     config: &AbTestConfig,
@@ -109,8 +110,8 @@ pub(super) fn look(
     results: &Results<'_>,
     now: Timestamp,
 ) -> Option<TrialLook> {
-    let trial = Trial::of(&scope.campaign).filter(Trial::is_running)?;
-    let time = trial.share_of_time(config, now).filter(|time| *time > 0.0)?;
+    let trial = Trial::of(&scope.campaign)?;
+    let time = trial.share_of_time(config, now).filter(|time| trial.is_look_due(*time))?;
     let measures: Vec<Measure> = (1_u8..)
         .take(scope.variants().len())
         .map(|number| {

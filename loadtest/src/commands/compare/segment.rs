@@ -17,6 +17,7 @@ pub(super) fn singles(key: ApiKey) -> Intake {
 }
 
 /// The body of a batch or a single call, from that of `POST /events/track`; ids differ, so that no event is a repeat.
+/// Sessions and devices are left out: Segment's calls have no field for them.
 ///
 /// # Errors
 /// A body that holds no events.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Call, CampaignChannel, CampaignKind, Definition, Refusal, SendType, Status, TransitionContext,
-    status::next, timing,
+    status::next, timing, trial::Trial,
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +178,12 @@ impl Campaign {
                 let before = state.archived_from.filter(|before| *before != Status::Paused);
                 state.paused_from = before.or(state.paused_from);
             }
-            Status::Completed if call != Call::Unarchive => state.completed_at = Some(now),
+            Status::Completed if call != Call::Unarchive => {
+                state.completed_at = Some(now);
+                // An A/B test of which nothing was kept yet goes on.
+                let trial = || serde_json::to_value(Trial::of(self)?).ok();
+                state.ab = state.ab.take().or_else(trial);
+            }
             Status::Cancelled if call != Call::Unarchive => state.cancelled_at = Some(now),
             Status::Archived => {
                 state.archived_at = Some(now);

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
+use kernel::{
+    CampaignId, Error, Result, Timestamp, WorkspaceId,
+    time::{DAY, HOUR},
+};
 
 use super::{Step, Who, change, recurring::refuse_others};
 use crate::{
     CampaignState,
     model::{
         Action, Campaign, Change, Status,
+        settings::ab_test::TEST_DURATION_HOURS_MAX,
         trial::{Decision, Phase, Trial, TrialLook, TrialVerdict},
     },
     store,
@@ -153,12 +157,13 @@ fn concluded(
     Ok(Step { campaign, action: Action::AbConcluded, changes, call: None, version: None })
 }
 
-/// Active campaigns with an A/B test, of every workspace.
+/// Campaigns of every workspace with an A/B test that are active, or were completed before their test ended.
 ///
 /// # Errors
 /// If the store fails.
 pub async fn trials(app: &CampaignState) -> Result<Vec<(WorkspaceId, Campaign)>> {
-    store::active_with_trial(app.db()).await
+    let time_max = HOUR * TEST_DURATION_HOURS_MAX + DAY;
+    store::with_trial(app.db(), app.clock().now().before(time_max)).await
 }
 
 /// Stores when the first messages of a test were sent. If the campaign changed meanwhile, the next run stores

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kernel::{CampaignId, Result, WorkspaceId};
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use serde_json::Value;
 use sqlx::PgPool;
 
@@ -58,12 +58,17 @@ pub(crate) async fn delays(
     Ok(rows.into_iter().filter_map(|delays| serde_json::from_value(delays).ok()).collect())
 }
 
-/// Active campaigns with an A/B test, of every workspace.
-pub(crate) async fn active_with_trial(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaign)>> {
+/// Campaigns of every workspace with an A/B test that are active, or were completed since then before their test ended.
+pub(crate) async fn with_trial(
+    db: &PgPool,
+    completed_since: Timestamp,
+) -> Result<Vec<(WorkspaceId, Campaign)>> {
     let ids = sqlx::query!(
         "select workspace_id, id
          from campaign
-         where status = 'active' and definition ? 'abTestConfig'",
+         where definition ? 'abTestConfig'
+           and (status = 'active' or status = 'completed' and ab->>'phase' = 'testing' and completed_at >= $1)",
+        completed_since.utc(),
     )
     .fetch_all(db)
     .await?;

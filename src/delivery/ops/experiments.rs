@@ -55,7 +55,9 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     }
     let verdict = verdict(app, workspace, campaign).await?;
     if !ends {
-        return match (share_of_time, verdict.began_at, verdict.look) {
+        // A completed campaign that sent nothing has its test begin when it was completed.
+        let began_at = verdict.began_at.or(campaign.state.completed_at);
+        return match (share_of_time, began_at, verdict.look) {
             (None, Some(began), _) => {
                 campaigns::ops::store_beginning(app, workspace, campaign, began).await
             }

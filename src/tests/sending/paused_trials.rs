@@ -78,9 +78,17 @@ async fn a_trial_that_is_paused_for_a_month_keeps_its_own_messages() {
         (is_reported && page["data"][0]["skipReason"] == "expired").then_some(())
     })
     .await;
-    let whole = report(&clocked, &id).await;
+    let whole = eventually("the test is decided", async || {
+        let found = report(&clocked, &id).await;
+        (found["phase"] != "testing").then_some(found)
+    })
+    .await;
     assert_eq!(sent(&whole), sent(&before), "messages of the test only");
-    assert_eq!((&whole["scope"], &whole["rollout"]), (&json!("trial"), &Value::Null));
+    assert_eq!((&whole["scope"], &whole["phase"]), (&json!("trial"), &json!("inconclusive")));
+    assert_eq!(
+        (&whole["verdict"]["decision"], &whole["rollout"]["recipients"]),
+        (&json!("best_sent"), &json!(0)),
+    );
     assert_eq!(whole["sampleRatioMismatch"]["detected"], false);
     for variant in whole["variants"].as_array().unwrap() {
         assert_ne!(variant["comparison"]["isSignificant"], true, "{whole}");

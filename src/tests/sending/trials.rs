@@ -168,6 +168,38 @@ async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_trial_of_everyone_is_decided_though_its_campaign_is_completed() {
+    let clocked = clocked().await;
+    let cohort = Cohort::new(&clocked.api, PEOPLE, "whole").await;
+    let whole = trial_campaign(&json!({"testPercentage": 100}));
+    let id = cohort.send(&clocked.api, &whole).await;
+    let nobody = Cohort::new(&clocked.api, 0, "nobody").await;
+    let empty = nobody.send(&clocked.api, &whole).await;
+    for id in [&id, &empty] {
+        until(&clocked.api, id, "completed").await;
+    }
+    let calls = reported_calls(&clocked, &id, PEOPLE).await;
+    assert_eq!(calls.len(), PEOPLE);
+    let better: Vec<Call> = calls.into_iter().filter(|call| call.variant == "b").collect();
+    click(&clocked, &id, &better, better.len()).await;
+    assert_eq!(phase(&clocked, &id, "testing").await["verdict"], json!(null));
+
+    clocked.pass(HOUR).await;
+    let looked = look(&clocked, &id, 0.25).await;
+    assert_eq!((&looked["isSignificant"], &looked["final"]), (&json!(true), &json!(false)));
+    clocked.pass(3 * HOUR).await;
+    let decided = phase(&clocked, &id, "winner_sent").await;
+    assert_eq!(
+        (&decided["winnerVariantId"], &decided["verdict"]["decision"]),
+        (&json!("b"), &json!("won"))
+    );
+    assert_eq!(phase(&clocked, &empty, "inconclusive").await["verdict"]["pValues"], json!({}));
+    clocked.process_due().await;
+    assert_eq!(clocked.log.of(&id).len(), PEOPLE, "nobody is left to send to");
+    assert_eq!(until(&clocked.api, &id, "completed").await["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ending_a_trial_by_hand_sends_the_winner_to_waiting_recipients_at_once() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, PEOPLE, "named").await;

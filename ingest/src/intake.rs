@@ -327,6 +327,7 @@ impl Intake {
             let Some(batch) = profiles else { return Ok(()) };
             self.append_or_refuse(&batch, 0).await?;
             inner.counters.profile_calls.increment(u64::from(batch.header().count));
+            inner.live.offer_accepted(source, &batch);
             Ok::<(), TrackError>(())
         };
         futures_util::future::try_join(events_durable, profiles_durable).await?;

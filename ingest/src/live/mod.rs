@@ -27,7 +27,7 @@ use uuid::Uuid;
 use self::{queue::Queue, watched::Watched};
 use crate::{
     model::rejection::{EventSource, KeptRejection},
-    record::{Batch, BatchBuilder},
+    record::{Batch, BatchBuilder, BatchKind, ProfileBatchBuilder},
 };
 
 pub use self::{
@@ -54,7 +54,7 @@ pub struct Wanted {
 /// What arrived with one request, or one refused event of it.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// Events of one request that are durable; of a large one the first.
+    /// Events, or changes of profiles, of one request that are durable; of a large one the first.
     Accepted {
         /// Their records, in the order of arrival.
         batch: Batch,
@@ -130,7 +130,7 @@ impl LiveEvents {
         }
     }
 
-    /// Offers events of one request that have become durable.
+    /// Offers events, or changes of profiles, of one request that have become durable.
     pub(crate) fn offer_accepted(&self, source: EventSource<'_>, batch: &Batch) {
         let Some(watched) = self.watched(source.workspace_id) else { return };
         let count = u64::from(batch.header().count);
@@ -191,6 +191,19 @@ fn beginning(batch: &Batch) -> Option<Batch> {
     if batch.as_bytes().len() <= BATCH_BYTES_MAX {
         return Some(batch.clone());
     }
+    let header = batch.header();
+    if header.kind == BatchKind::Profiles {
+        let mut builder = ProfileBatchBuilder::default();
+        let mut bytes = 0;
+        for call in batch.profile_calls() {
+            builder.push(&call);
+            bytes += call.bytes();
+            if bytes >= BATCH_BYTES_MAX {
+                break;
+            }
+        }
+        return builder.finish(header.workspace_id, header.received_at_ms, header.first_seq);
+    }
     let mut builder = BatchBuilder::with_capacity(BATCH_BYTES_MAX);
     for event in batch.events() {
         builder.push(&event);
@@ -198,7 +211,6 @@ fn beginning(batch: &Batch) -> Option<Batch> {
             break;
         }
     }
-    let header = batch.header();
     builder.finish(header.workspace_id, header.received_at_ms, header.first_seq)
 }
 

@@ -79,6 +79,12 @@ impl<'a> ProfileCall<'a> {
         [self.call_id, self.user_id, self.anonymous_id, self.previous_id, self.email, self.phone]
     }
 
+    /// Bytes of its record.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts: usize = self.texts().iter().map(|text| text.len()).sum();
+        FIXED_BYTES + texts + self.attributes.len()
+    }
+
     fn flags(&self) -> u8 {
         (u8::from(self.is_public) * PUBLIC)
             | (u8::from(self.is_once) * ONCE)

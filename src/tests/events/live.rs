@@ -343,6 +343,44 @@ async fn a_revoked_key_ends_its_stream() {
 }
 
 #[tokio::test]
+async fn changes_of_profiles_by_event_sdks_are_shown_by_the_name_of_their_call() {
+    let workspace = Workspace::new().await;
+    let mut stream = Stream::open(&workspace.api, "").await;
+    let mut of_aliases = Stream::open(&workspace.api, "?name=alias").await;
+    let (key, _) = server().key(&workspace.name, "events:write,users:write").await;
+    let batch = json!({"writeKey": key, "batch": [
+        {"type": "identify", "messageId": "m-1", "userId": "ann", "anonymousId": "a-1",
+            "traits": {"plan": "gold", "email": "ann@example.test"}},
+        {"type": "group", "messageId": "m-2", "userId": "ann", "groupId": "g", "traits": {"size": 3}},
+        {"type": "alias", "messageId": "m-3", "userId": "ann", "previousId": "a-2"},
+        {"type": "alias", "messageId": "m-4", "userId": "ann"},
+    ]});
+    for _ in 0..2 {
+        Client::anonymous().post("/v1/batch", &batch, 200).await;
+    }
+    let mut shown = Vec::new();
+    for _ in 0..4 {
+        let event = stream.event().await;
+        let of = |field: &str| event[field].clone();
+        shown.push(json!([
+            of("status"),
+            of("name"),
+            of("userId"),
+            of("anonymousId"),
+            of("properties")
+        ]));
+    }
+    let expected = [
+        json!(["accepted", "identify", "ann", "a-1", {"plan": "gold"}]),
+        json!(["accepted", "identify", "ann", null, {"groupId": "g", "group": {"size": 3}}]),
+        json!(["accepted", "alias", "ann", null, {"previousId": "a-2"}]),
+        json!(["rejected", "alias", "ann", null, null]),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(of_aliases.event().await["eventId"], "m-3");
+}
+
+#[tokio::test]
 async fn heartbeats_keep_a_silent_stream_open() {
     let workspace = Workspace::new().await;
     let mut stream = Stream::open(&workspace.api, "").await;

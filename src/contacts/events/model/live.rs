@@ -6,7 +6,7 @@ use std::{
 };
 
 use ingest::{
-    record::{BatchHeader, EventView},
+    record::{BatchHeader, EventView, ProfileCall, ProfileCallKind},
     rejected::KeptRejection,
 };
 use kernel::Timestamp;
@@ -78,6 +78,38 @@ impl AcceptedEvent {
             key_id: key_id.to_owned(),
         }
     }
+
+    /// A change of a profile by an event SDK.
+    pub fn of_profile_call(call: &ProfileCall<'_>, header: &BatchHeader, key_id: &str) -> Self {
+        let sent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            event_id: call.call_id.to_owned(),
+            name: name_of(call).to_owned(),
+            user_id: sent(call.user_id),
+            anonymous_id: sent(call.anonymous_id),
+            properties: ShownProperties::of(&properties_of(call)),
+            timestamp: Timestamp::from_millis(call.timestamp_ms),
+            received_at: Timestamp::from_millis(header.received_at_ms),
+            key_id: key_id.to_owned(),
+        }
+    }
+}
+
+/// The name under which a change of a profile is shown.
+fn name_of(call: &ProfileCall<'_>) -> &'static str {
+    match call.kind {
+        ProfileCallKind::Set => "identify",
+        ProfileCallKind::Alias | ProfileCallKind::Join => "alias",
+    }
+}
+
+/// The attributes that it sets, else the id that it joins to the user's.
+fn properties_of(call: &ProfileCall<'_>) -> String {
+    match (call.previous_id, call.attributes) {
+        ("", "") => "{}".to_owned(),
+        ("", attributes) => attributes.to_owned(),
+        (previous, _) => serde_json::json!({"previousId": previous}).to_string(),
+    }
 }
 
 /// The external id, else the internal one, else nothing.
@@ -95,6 +127,11 @@ impl LiveFilter {
             |user: &str| event.user_id == user || event.service_user_id.eq_ignore_ascii_case(user);
         self.name.as_ref().is_none_or(|name| name == event.event_name)
             && self.user.as_ref().is_none_or(|user| is_user(user))
+    }
+
+    pub fn accepts_profile_call(&self, call: &ProfileCall<'_>) -> bool {
+        self.name.as_ref().is_none_or(|name| name == name_of(call))
+            && self.user.as_ref().is_none_or(|user| user == call.user_id)
     }
 
     pub fn accepts_refused(&self, event: &KeptRejection) -> bool {
@@ -115,7 +152,15 @@ pub struct ShownEvents {
 impl ShownEvents {
     /// Remembers an event; false when it was shown before.
     pub fn insert(&mut self, event: &EventView<'_>) -> bool {
-        let hash = self.hasher.hash_one((event.event_name, event.day, event.event_id));
+        self.remember(self.hasher.hash_one((event.event_name, event.day, event.event_id)))
+    }
+
+    /// Likewise a change of a profile; its parts are one.
+    pub fn insert_profile_call(&mut self, call: &ProfileCall<'_>) -> bool {
+        self.remember(self.hasher.hash_one((call.kind, call.call_id)))
+    }
+
+    fn remember(&mut self, hash: u64) -> bool {
         if !self.known.insert(hash) {
             return false;
         }

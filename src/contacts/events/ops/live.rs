@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ingest::{
     live::{Arrival, ListenError, Listener, Wanted},
-    record::Batch,
+    record::{Batch, BatchKind},
     rejected::KeptRejection,
 };
 use kernel::{Error, Result, WorkspaceId};
@@ -103,6 +103,9 @@ impl LiveWatch {
     }
 
     fn show_accepted(&mut self, batch: &Batch, key_id: &str) {
+        if batch.header().kind == BatchKind::Profiles {
+            return self.show_profile_calls(batch, key_id);
+        }
         for event in batch.events() {
             if !self.filter.accepts(&event) {
                 continue;
@@ -113,6 +116,21 @@ impl LiveWatch {
                 self.shown_count += 1;
                 let event = AcceptedEvent::of(&event, batch.header(), key_id);
                 self.ready.push_back(LiveUpdate::Accepted(event));
+            }
+        }
+    }
+
+    fn show_profile_calls(&mut self, batch: &Batch, key_id: &str) {
+        for call in batch.profile_calls() {
+            if !self.filter.accepts_profile_call(&call) {
+                continue;
+            }
+            if self.shown_count >= SHOWN_PER_SECOND {
+                self.left_out += 1;
+            } else if self.shown.insert_profile_call(&call) {
+                self.shown_count += 1;
+                let call = AcceptedEvent::of_profile_call(&call, batch.header(), key_id);
+                self.ready.push_back(LiveUpdate::Accepted(call));
             }
         }
     }

@@ -63,9 +63,11 @@ fn routes(
 /// What programs manage and a rate keeps in check: one bucket a credential for all of it.
 fn managed(limit: &RateLimit, app: Option<&App>) -> OpenApiRouter {
     let services = app.map(App::services);
+    let contacts = app.map(|app| app.campaigns().contacts());
     let routes = OpenApiRouter::new()
         .merge(with_state(consent::api::routes(), services))
         .merge(with_state(lists::api::routes(), services))
+        .merge(with_state(segments::api::routes(), contacts))
         .merge(with_state(hosted_page::api::routes(), app.map(|app| &app.pages)))
         .merge(with_state(suppressions::api::routes(), services))
         .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)));

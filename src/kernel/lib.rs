@@ -31,8 +31,8 @@ pub use self::{
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result, Severity},
     id::{
-        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SenderDomainId, UserId,
-        VersionId, WorkspaceId,
+        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SegmentId,
+        SenderDomainId, UserId, VersionId, WorkspaceId,
     },
     page_origin::{Identity, NotAnOrigin, Origin},
     phone::{NotAPhoneNumber, PhoneNumber},

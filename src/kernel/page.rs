@@ -1,4 +1,7 @@
-//! The part of a list that a request asks for.
+//! The part of a list that a request asks for, and its position in answers.
+
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A page of a list by offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,5 +21,24 @@ impl PageWindow {
     /// The argument of `offset` in SQL.
     pub fn offset(self) -> i64 {
         i64::try_from(self.offset).unwrap_or(i64::MAX)
+    }
+}
+
+/// The position of a page in its list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagination {
+    total: u64,
+    limit: u32,
+    offset: u64,
+    has_more: bool,
+}
+
+impl Pagination {
+    /// The position of a page with so many rows in a list of `total`.
+    pub fn new(PageWindow { limit, offset }: PageWindow, shown: usize, total: u64) -> Self {
+        let shown = shown as u64;
+        let has_more = shown > 0 && offset.saturating_add(shown) < total;
+        Self { total, limit, offset, has_more }
     }
 }

@@ -29,6 +29,7 @@ mod lists;
 mod operability;
 mod outages;
 mod sdk;
+mod segments;
 mod sender_domains;
 mod sending;
 mod single;

@@ -12,10 +12,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{
-    filter::{EventFilter, Range},
-    people::{PeopleFilter, PersonIds},
-};
+use super::filter::{EventFilter, Range};
 use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
 const NEWEST_ENTRIES: &str = include_str!("../sql/newest_entries.sql");
@@ -243,38 +240,4 @@ pub async fn of_user(
     let counted = client::read(analytics, USER_EVENTS_TOTAL);
     let total: Total = asked.bind(counted).fetch_one().await?;
     Ok((page.rows, total.total))
-}
-
-/// How many events of one name a person has, known by these identifiers, that pass a filter. It is
-/// looked up by the person and costs what they did, however many others did it.
-///
-/// # Errors
-/// When ClickHouse is away.
-pub async fn times_of(
-    analytics: &Analytics,
-    workspace: Uuid,
-    identifiers: &PersonIds,
-    filter: &PeopleFilter,
-) -> Result<u64, AnalyticsError> {
-    let of_person = EventFilter {
-        user_ids: Some(identifiers.users.clone()),
-        anonymous_ids: identifiers.anonymous.clone(),
-        event_name: Some(filter.event_name.clone()),
-        start_ms: filter.start_ms,
-        end_ms: filter.end_ms,
-        ..EventFilter::default()
-    };
-    let Some(asked) = Asked::new(workspace, &of_person) else { return Ok(0) };
-    let conditions = filter
-        .properties
-        .iter()
-        .enumerate()
-        .map(|(number, property)| format!("    AND {}\n", property.condition(number)));
-    let sql: String = [USER_EVENTS_TOTAL.to_owned()].into_iter().chain(conditions).collect();
-    let mut query = asked.bind(client::read(analytics, &sql));
-    for (number, property) in filter.properties.iter().enumerate() {
-        query = property.bind(number, query);
-    }
-    let total: Total = query.fetch_one().await?;
-    Ok(total.total)
 }

@@ -11,6 +11,7 @@ mod list;
 mod people;
 mod property;
 mod recent;
+mod times;
 mod visits;
 
 pub use aggregate::{
@@ -21,11 +22,12 @@ pub use arrival::{clock_ms, newest_arrival};
 pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;
-pub use list::{EventRow, of_user, query, times_of};
+pub use list::{EventRow, of_user, query};
 pub use people::{People, PeopleFilter, PersonIds, Tracked, people};
 pub use property::{
     FilterError, PROPERTY_FILTERS_MAX, PROPERTY_PATH_KEYS_MAX, PROPERTY_VALUES_MAX, PropertyFilter,
     PropertyValue,
 };
 pub use recent::{RecentId, recent_client_ids};
+pub use times::{TrackedTimes, times_of_people};
 pub use visits::{VisitFilter, Visitor, Visitors, engaged_users, visitors};

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::RowStream};
 
 const MESSAGE_PEOPLE: &str = include_str!("../sql/message_people.sql");
-const MESSAGE_PERSON: &str = include_str!("../sql/message_person.sql");
+const PEOPLE_ENGAGED: &str = include_str!("../sql/people_engaged.sql");
 
 /// What a recipient did with a message. What comes later means what came before: a click is an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,34 +77,60 @@ impl EngagedPeople {
     }
 }
 
-#[derive(Debug, Row, Deserialize)]
-struct Rows {
-    rows: u64,
+/// How many message events of one person match each filter.
+#[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
+pub struct EngagedTimes {
+    /// The internal id of the person.
+    pub user_id: String,
+    /// Number of rows by filter; repeats may count more than once.
+    pub times: Vec<u64>,
 }
 
-/// Whether one person, by their internal id, is among those whom [`people`] answers.
+/// The rows that one of several filters counts, an expression.
+fn counted(number: usize) -> String {
+    format!(
+        "countIf(({{any_campaign_{number}:Bool}} OR campaign_id = {{campaign_{number}:UUID}}) \
+         AND type IN {{types_{number}:Array(String)}} \
+         AND ({{any_channel_{number}:Bool}} OR channel = {{channel_{number}:String}}) \
+         AND timestamp >= fromUnixTimestamp64Milli({{start_{number}:Int64}}, 'UTC') \
+         AND timestamp <= fromUnixTimestamp64Milli({{end_{number}:Int64}}, 'UTC'))"
+    )
+}
+
+/// Which of these people, by internal id, [`people`] answers for each filter. `among` and the limits of the filters do
+/// not count.
 ///
 /// # Errors
-/// When ClickHouse is away.
-pub async fn includes(
+/// When ClickHouse is away or the question asks too much.
+pub async fn engaged_among(
     analytics: &Analytics,
     workspace: Uuid,
-    user_id: &str,
-    filter: &EngagementFilter,
-) -> Result<bool, AnalyticsError> {
-    let Some(range) = Range::new(filter.start_ms, filter.end_ms) else { return Ok(false) };
-    let query = client::read(analytics, MESSAGE_PERSON)
-        .param("workspace", workspace.to_string())
-        .param("any_campaign", filter.campaign.is_none())
-        .param("campaign", filter.campaign.unwrap_or_default().to_string())
-        .param("types", filter.engagement.types())
-        .param("user", user_id)
-        .param("any_channel", filter.channel.is_none())
-        .param("channel", filter.channel.unwrap_or_default())
-        .param("start_ms", range.start_ms)
-        .param("end_ms", range.end_ms);
-    let found: Rows = query.fetch_one().await?;
-    Ok(found.rows > 0)
+    users: &[String],
+    filters: &[EngagementFilter],
+) -> Result<Vec<EngagedTimes>, AnalyticsError> {
+    let ranges: Vec<Option<Range>> =
+        filters.iter().map(|filter| Range::new(filter.start_ms, filter.end_ms)).collect();
+    let counts = ranges.iter().enumerate().map(|(number, range)| match range {
+        Some(_) => counted(number),
+        None => "toUInt64(0)".to_owned(),
+    });
+    let counts: Vec<String> = counts.collect();
+    let mut query =
+        client::read(analytics, &PEOPLE_ENGAGED.replace("$counts$", &counts.join(",\n        ")))
+            .param("workspace", workspace.to_string())
+            .param("users", users);
+    for (number, (filter, range)) in filters.iter().zip(ranges).enumerate() {
+        let Some(range) = range else { continue };
+        query = query
+            .param(&format!("any_campaign_{number}"), filter.campaign.is_none())
+            .param(&format!("campaign_{number}"), filter.campaign.unwrap_or_default().to_string())
+            .param(&format!("types_{number}"), filter.engagement.types())
+            .param(&format!("any_channel_{number}"), filter.channel.is_none())
+            .param(&format!("channel_{number}"), filter.channel.unwrap_or_default())
+            .param(&format!("start_{number}"), range.start_ms)
+            .param(&format!("end_{number}"), range.end_ms);
+    }
+    query.fetch_all().await
 }
 
 /// Asks who was sent, opened or clicked messages.

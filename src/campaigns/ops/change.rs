@@ -4,10 +4,14 @@
 //! Of concurrent callers one succeeds. The others decide again on the new state, so that a refusal has the
 //! true reason.
 
-use contacts::lists;
+use contacts::{
+    audience::{self, model::Targeting},
+    lists,
+};
 use kernel::{CampaignId, Error, ListId, Result, Timestamp, WorkspaceId};
+use sqlx::PgConnection;
 
-use super::{NOT_FOUND, consent, secrets, senders};
+use super::{NOT_FOUND, consent, secrets, segments, senders};
 use crate::{
     CampaignState,
     model::{
@@ -152,11 +156,33 @@ pub async fn change(
         {
             return Err(Error::Invalid(vec![fault]));
         }
-        if let Some(campaign) = commit(app.db(), who, &stored, step, now).await? {
+        let mut tx = app.db().begin().await?;
+        hold_segments(&mut tx, who.workspace, &step.campaign).await?;
+        if step.goes_live(&from)
+            && let Some(fault) =
+                segments::fault(&mut *tx, who.workspace, &step.campaign.definition).await?
+        {
+            return Err(Error::Invalid(vec![fault]));
+        }
+        if let Some(campaign) = commit(&mut *tx, who, &stored, step, now).await? {
+            tx.commit().await?;
             return Ok(campaign);
         }
     }
     Err(Error::Conflict("The campaign is being changed by others; try again".to_owned()))
+}
+
+/// Keeps the segments that a campaign uses from being deleted until it is saved.
+pub(super) async fn hold_segments(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+) -> Result<()> {
+    let draft = campaign.pending_draft.as_ref().map(|draft| &draft.definition);
+    let definitions = [Some(&campaign.definition), draft].into_iter().flatten();
+    let targetings: Vec<&Targeting> =
+        definitions.filter_map(|definition| definition.targeting.as_ref()).collect();
+    audience::ops::hold_segments(tx, workspace, &targetings).await
 }
 
 /// Stores a step; none if the campaign changed since `from` was read.

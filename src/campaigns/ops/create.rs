@@ -2,7 +2,11 @@
 
 use kernel::{CampaignId, Error, Result, Timestamp};
 
-use super::{NOT_FOUND, Who, change::require_active_list, secrets};
+use super::{
+    NOT_FOUND, Who,
+    change::{hold_segments, require_active_list},
+    secrets,
+};
 use crate::{
     CampaignState,
     model::{
@@ -98,7 +102,10 @@ async fn insert(
             snapshot: &campaign.definition,
         }),
     };
-    store::insert(app.db(), who.workspace, &campaign, &saved).await?;
+    let mut tx = app.db().begin().await?;
+    hold_segments(&mut tx, who.workspace, &campaign).await?;
+    store::insert(&mut *tx, who.workspace, &campaign, &saved).await?;
+    tx.commit().await?;
     Ok(campaign)
 }
 

@@ -12,7 +12,7 @@ use super::{
     consent,
     enabled_channels::EnabledChannels,
     lifecycle::{completed_if_over, failed, refuse_unsendable_again},
-    senders,
+    segments, senders,
 };
 use crate::{
     CampaignState,
@@ -225,6 +225,9 @@ async fn launched(
         return failed(campaign, &fault.to_string(), now);
     }
     if let Some(fault) = senders::fault(app, workspace, &campaign.definition).await? {
+        return failed(campaign, &fault.to_string(), now);
+    }
+    if let Some(fault) = segments::fault(app.db(), workspace, &campaign.definition).await? {
         return failed(campaign, &fault.to_string(), now);
     }
     let step = Step::transition(campaign, Call::Launch, Action::Launched, now)?;

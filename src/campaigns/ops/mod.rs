@@ -13,6 +13,7 @@ mod read;
 mod recurring;
 mod remove;
 mod secrets;
+mod segments;
 mod senders;
 mod settled;
 mod spam_check;
@@ -25,8 +26,8 @@ mod versions;
 pub use self::{
     bulk::*, change::*, consent::fault as consent_fault, create::*, enabled_channels::*, in_app::*,
     learning::*, lifecycle::*, read::*, recurring::*, remove::*, secrets::*,
-    senders::check as sender_check, settled::*, spam_check::*, sto::*, trial::*, triggered::*,
-    update::*, versions::*,
+    segments::fault as segments_fault, senders::check as sender_check, settled::*, spam_check::*,
+    sto::*, trial::*, triggered::*, update::*, versions::*,
 };
 use kernel::Error;
 

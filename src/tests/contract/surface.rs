@@ -11,6 +11,7 @@ use crate::kit::{Client, Workspace, unique};
 
 const ABSENT_USER: &str = "00000000000000000000dead";
 const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
+const ABSENT_SEGMENT: &str = "00000000-0000-7000-8000-000000005e9d";
 const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
@@ -20,6 +21,7 @@ struct Ids<'a> {
     external: &'a str,
     list: &'a str,
     campaign: &'a str,
+    segment: &'a str,
     sender_domain: &'a str,
 }
 
@@ -28,6 +30,7 @@ const ABSENT: Ids<'static> = Ids {
     external: "unknown-user",
     list: ABSENT_LIST,
     campaign: ABSENT_CAMPAIGN,
+    segment: ABSENT_SEGMENT,
     sender_domain: ABSENT_SENDER_DOMAIN,
 };
 
@@ -154,6 +157,26 @@ fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
         ("GET", "/subscriptions/hosted-page/preference-center", "", none, "settings:read"),
         ("PUT", "/subscriptions/hosted-page/preference-center", "", json!({}), "settings:write"),
         ("POST", "/subscriptions/hosted-page/preview", "", json!({"html": "x"}), "settings:read"),
+    ]
+}
+
+fn segments(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    let filter = json!({"type": "segment", "field": ids.segment, "operator": "member"});
+    let targeting = json!({"filterGroups": [{"filters": [filter]}]});
+    vec![
+        (
+            "POST",
+            "/segments",
+            "",
+            json!({"name": "Segment", "targeting": targeting}),
+            "users:write",
+        ),
+        ("GET", "/segments", "", none.clone(), "users:read"),
+        ("GET", "/segments/{segmentId}", "", none.clone(), "users:read"),
+        ("PUT", "/segments/{segmentId}", "", json!({"description": "x"}), "users:write"),
+        ("DELETE", "/segments/{segmentId}", "", none.clone(), "users:write"),
+        ("GET", "/segments/{segmentId}/members", "", none, "users:read"),
     ]
 }
 
@@ -311,6 +334,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         events_and_users(ids),
         consent(),
         lists_and_page(ids),
+        segments(ids),
         suppressions(ids),
         campaigns(ids),
         sends(ids),
@@ -326,6 +350,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{userId}", user)
                 .replace("{listId}", ids.list)
                 .replace("{campaignId}", ids.campaign)
+                .replace("{segmentId}", ids.segment)
                 .replace("{senderDomainId}", ids.sender_domain)
                 .replace("{versionId}", "1")
                 .replace("{channel}", "email")
@@ -351,7 +376,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         body.remove("path");
     }
     let mut text = json.to_string();
-    for id in [ids.user, ids.external, ids.list, ids.campaign, ids.sender_domain] {
+    for id in [ids.user, ids.external, ids.list, ids.campaign, ids.segment, ids.sender_domain] {
         text = text.replace(id, "ID");
     }
     (status, text)
@@ -439,18 +464,21 @@ async fn ids_of_another_workspace_are_404() {
 
     let domain = json!({"domain": format!("{}.test", unique("domain"))});
     let domain = there.api.post("/sender-domains", &domain, 201).await.json();
+    let segment = json!({"name": "Theirs", "targeting": {}});
+    let segment = there.api.post("/segments", &segment, 201).await.json();
     let theirs = Ids {
         user,
         external: &external,
         list,
         campaign: campaign["id"].as_str().unwrap(),
+        segment: segment["id"].as_str().unwrap(),
         sender_domain: domain["id"].as_str().unwrap(),
     };
     let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
     for (foreign, absent) in pairs {
         let names_none = foreign.path == absent.path && foreign.body == absent.body;
         if names_none && !foreign.path.contains("%2B4915100000")
-            || ["/lists", "/sender-domains"].contains(&foreign.path.as_str())
+            || ["/lists", "/segments", "/sender-domains"].contains(&foreign.path.as_str())
         {
             continue;
         }
@@ -465,6 +493,8 @@ async fn ids_of_another_workspace_are_404() {
     let path = format!("/campaigns/{}", theirs.campaign);
     assert_eq!(there.api.get(path, 200).await.json(), campaign);
     there.api.get(format!("/users/{user}"), 200).await;
+    let path = format!("/segments/{}", theirs.segment);
+    assert_eq!(there.api.get(path, 200).await.json(), segment);
     let path = format!("/sender-domains/{}", theirs.sender_domain);
     assert_eq!(there.api.get(path, 200).await.json(), domain);
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();

@@ -17,6 +17,7 @@ mod processes;
 mod quiet;
 mod retention;
 mod retries;
+mod segments;
 mod send;
 mod short_links;
 mod trials;

@@ -173,8 +173,8 @@ async fn a_trial_of_everyone_is_decided_though_its_campaign_is_completed() {
     let cohort = Cohort::new(&clocked.api, PEOPLE, "whole").await;
     let whole = trial_campaign(&json!({"testPercentage": 100}));
     let id = cohort.send(&clocked.api, &whole).await;
-    let nobody = Cohort::new(&clocked.api, 0, "nobody").await;
-    let empty = nobody.send(&clocked.api, &whole).await;
+    let without_people = Cohort::new(&clocked.api, 0, "empty").await;
+    let empty = without_people.send(&clocked.api, &whole).await;
     for id in [&id, &empty] {
         until(&clocked.api, id, "completed").await;
     }
@@ -195,7 +195,7 @@ async fn a_trial_of_everyone_is_decided_though_its_campaign_is_completed() {
     );
     assert_eq!(phase(&clocked, &empty, "inconclusive").await["verdict"]["pValues"], json!({}));
     clocked.process_due().await;
-    assert_eq!(clocked.log.of(&id).len(), PEOPLE, "nobody is left to send to");
+    assert_eq!(clocked.log.of(&id).len(), PEOPLE, "no recipient is left");
     assert_eq!(until(&clocked.api, &id, "completed").await["status"], "completed");
 }
 

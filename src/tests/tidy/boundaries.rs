@@ -52,6 +52,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
             "users",
         ],
     ),
+    // Members of a segment are answered as all profiles are.
+    ("segments", &["audience", "users"]),
     ("sender_domains", &[]),
     ("stats", &["campaigns", "events"]),
     ("suppressions", &[]),
@@ -59,11 +61,12 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("tracking", &["delivery", "hosted_page"]),
     // An event becomes a message of a campaign.
     ("triggers", &["audience", "campaigns", "delivery", "events"]),
-    ("users", &["consent", "events", "suppressions"]),
+    // A profile is answered with its segments.
+    ("users", &["audience", "consent", "events", "suppressions"]),
 ];
 
 /// Crates that areas are in. A crate may be one itself.
-const WITH_AREAS: [&str; 11] = [
+const WITH_AREAS: [&str; 12] = [
     "callbacks",
     "campaigns",
     "contacts",
@@ -72,6 +75,7 @@ const WITH_AREAS: [&str; 11] = [
     "millrace",
     "recipient_pages",
     "sdk",
+    "segments",
     "sender_domains",
     "stats",
     "suppressions",

@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("suppressions", "kernel metrics_catalogue supervisor web"),
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web suppressions"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
+    ("segments", "kernel web contacts"),
     ("sender_domains", "kernel web"),
     (
         "campaigns",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{EVENT, launched, people, until};
 use crate::{
     audience::fixture::{Person, TrackedEvent, days_ago, list, track},
-    kit::Workspace,
+    kit::{Workspace, unique},
 };
 
 /// Who of three people, and a marker who always does, enters by an event of theirs.
@@ -29,6 +29,14 @@ async fn enters(workspace: &Workspace, filters: &[Value]) -> Vec<String> {
     users.sort_unstable();
     users.retain(|user| user != "marker");
     users
+}
+
+/// A filter on the members of a segment of this filter.
+async fn segment(workspace: &Workspace, filter: Value) -> Value {
+    let body =
+        json!({"name": unique("segment"), "targeting": {"filterGroups": [{"filters": [filter]}]}});
+    let segment = workspace.api.post("/segments", &body, 201).await.json();
+    json!({"type": "segment", "field": segment["id"], "operator": "member"})
 }
 
 #[tokio::test]
@@ -65,6 +73,9 @@ async fn only_profiles_in_the_audience_enter_a_triggered_campaign() {
     track(&workspace, &people_made).await;
     let bought = |count: Value| json!({"type": "event", "field": "Bought", "operator": "performed", "value": count});
     let never = json!({"type": "event", "field": "Bought", "operator": "not_performed"});
+    let mut nested = segment(&workspace, bought(json!({"count": {"op": "gte", "n": 2}}))).await;
+    nested["operator"] = json!("not_member");
+    let nested = segment(&workspace, nested).await;
     let table: Vec<(Vec<Value>, &[&str])> = vec![
         (vec![], &["ann", "bob", "cy"]),
         (
@@ -83,6 +94,8 @@ async fn only_profiles_in_the_audience_enter_a_triggered_campaign() {
         (vec![bought(json!({"count": {"op": "gte", "n": 2}}))], &["ann"]),
         (vec![bought(json!({"count": {"op": "equals", "n": 1}}))], &["bob"]),
         (vec![never], &["cy"]),
+        (vec![segment(&workspace, bought(json!({"withinDays": 7}))).await], &["ann"]),
+        (vec![nested], &["bob", "cy"]),
     ];
     for (filters, expected) in table {
         assert_eq!(enters(&workspace, &filters).await, expected, "{filters:?}");

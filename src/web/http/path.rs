@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
-use kernel::{CampaignId, Error, ListId, Result, SenderDomainId, UserId};
+use kernel::{CampaignId, Error, ListId, Result, SegmentId, SenderDomainId, UserId};
 use serde::de::DeserializeOwned;
 
 use crate::http::{ApiError, ApiResult};
@@ -53,6 +53,7 @@ macro_rules! ids {
 ids! {
     CampaignId, "Campaign";
     ListId, "List";
+    SegmentId, "Segment";
     SenderDomainId, "Sender domain";
     UserId, "User";
 }

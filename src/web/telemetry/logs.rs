@@ -24,6 +24,7 @@ const CRATES: &[&str] = &[
     "providers",
     "recipient_pages",
     "sdk",
+    "segments",
     "sender_domains",
     "statistics",
     "stats",

@@ -54,6 +54,8 @@ pub enum CheckId {
     ResendCooldown,
     /// Consent is ignored under a transactional list only; checked for campaigns that ignore consent.
     PreferenceAllowed,
+    /// The segments of the targeting exist, and it is not too large with them; answered where that fails.
+    SegmentsKnown,
 }
 
 /// The result of a check.

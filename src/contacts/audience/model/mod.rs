@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`operand`] (values), [`criterion`] (an operator and its operand), [`filter`] (what the
 //! operator is applied to), [`targeting`] (filters in groups), [`condition`] (the same criterion on the
-//! properties of an event), [`query`] (queries of an audience and their results).
+//! properties of an event), [`saved`] (targetings saved as segments), [`query`] (queries of an audience and
+//! their results).
 
 pub mod condition;
 pub mod criterion;
@@ -10,6 +11,7 @@ pub mod filter;
 pub mod operand;
 pub mod path;
 pub mod query;
+pub mod saved;
 pub mod targeting;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,10 @@ pub use self::{
     path::Path,
     query::{
         AudienceQuery, Excluded, Exclusion, Measured, Member, Person, Preview, Reached, Recipient,
+    },
+    saved::{
+        NO_SUCH_SEGMENT, NamedTargeting, SEGMENTS_MAX, SavedTargetings, SegmentName, SegmentUse,
+        TargetingSize,
     },
     targeting::{FilterGroup, Join, SubscriptionPreference, Targeting},
 };
@@ -42,6 +48,16 @@ pub const EVENT_FILTERS_MAX: usize = 10;
 pub const VALUES_MAX: usize = 1000;
 /// Most values in the lists of a targeting, all filters together.
 pub const VALUES_IN_ALL_MAX: usize = 10_000;
+/// Most filters of type `segment` in a targeting, of those that name a segment of the workspace.
+pub const SEGMENT_FILTERS_MAX: usize = 10;
+/// Most levels of segments: one that uses no other has one level.
+pub const SEGMENT_LEVELS_MAX: usize = 5;
+/// The largest size of a segment together with the segments it uses: that of one targeting.
+pub const SEGMENT_SIZE_MAX: TargetingSize = TargetingSize {
+    filters: FILTERS_MAX as u64,
+    event_filters: EVENT_FILTERS_MAX as u64,
+    values: (VALUES_IN_ALL_MAX + USER_IDS_MAX) as u64,
+};
 /// Characters of a text operand.
 pub const TEXT_CHARS_MAX: usize = 1024;
 /// Characters of a filter's field: the path of an attribute or the name of an event.

@@ -2,24 +2,34 @@
 
 mod people;
 mod person;
+mod saved;
+mod segments;
 
 use std::collections::HashSet;
 
-use kernel::{Country, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Channel, Country, Result, Timestamp, UserId, WorkspaceId, page::PageWindow};
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    model::{AudienceQuery, Filter, Measured, Person, Preview, Reached, Recipient},
+    model::{
+        AudienceQuery, Filter, Measured, Person, Preview, Reached, Recipient, SavedTargetings,
+        Targeting,
+    },
     store::{
         self,
-        filter::{self, Frame, PeopleSet, clocks, measure},
+        filter::{self, Frame, PeopleSets, clocks, measure},
         members,
+        survivors::Survivors,
     },
 };
 use crate::ContactState;
 
-pub use self::person::includes;
+pub use self::{
+    person::{includes, matching},
+    saved::{fault, hold_segments, saved_targetings},
+    segments::segments_of,
+};
 
 /// A preview first scans this number of the profiles changed last, for each profile it shows.
 const LATEST_PER_SHOWN: u32 = 100;
@@ -34,13 +44,15 @@ pub struct Audience<'a> {
     workspace: WorkspaceId,
     country: Option<Country>,
     query: &'a AudienceQuery<'a>,
+    lists_on: Option<Channel>,
     among: Option<&'a [Person]>,
     now: Timestamp,
-    people: Vec<PeopleSet>,
+    saved: SavedTargetings,
+    people: PeopleSets,
     /// The number of identifiers in `people`.
     identifiers: u64,
-    /// Profiles into which some of the targeting's `userIds` were merged.
-    survivors: Vec<Vec<u8>>,
+    /// Profiles into which some `userIds` were merged.
+    survivors: Survivors,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -63,41 +75,53 @@ impl<'a> Audience<'a> {
         query: &'a AudienceQuery<'a>,
         among: Option<&'a [Person]>,
     ) -> Result<Self> {
-        let has_event_filters =
-            query.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
+        let given: Vec<&Targeting> = query.targeting.into_iter().collect();
+        let saved = saved_targetings(app.db(), workspace, &given).await?;
+        let filters: Vec<&Filter> = saved.event_filters(&given).into_values().collect();
         let permit =
-            if has_event_filters { Some(app.event_audience_permit().await?) } else { None };
+            if filters.is_empty() { None } else { Some(app.event_audience_permit().await?) };
         let country = app.country(workspace).await?;
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
-        let (people, identifiers) = match query.targeting {
-            Some(targeting) if has_event_filters => {
-                let analytics = app.analytics();
-                let ids = match among {
-                    Some(profiles) => {
-                        Some(people::identifiers(&mut *tx, workspace, profiles).await?)
-                    }
-                    None => None,
-                };
-                let among = ids.as_ref();
-                let event_query = people::EventQuery { analytics, workspace, now, among };
-                people::gather(&mut tx, &event_query, targeting).await?
-            }
-            _ => (Vec::new(), 0),
+        let (people, identifiers) = if filters.is_empty() {
+            (PeopleSets::new(), 0)
+        } else {
+            let analytics = app.analytics();
+            let ids = match among {
+                Some(profiles) => Some(people::identifiers(&mut *tx, workspace, profiles).await?),
+                None => None,
+            };
+            let among = ids.as_ref();
+            let event_query = people::EventQuery { analytics, workspace, now, among };
+            people::gather(&mut tx, &event_query, &filters).await?
         };
-        let survivors = people::survivors(&mut tx, workspace, query.targeting).await?;
+        let survivors = people::survivors(&mut tx, workspace, &saved, &given).await?;
         Ok(Self {
             tx,
             workspace,
             country,
             query,
+            lists_on: query.channel,
             among,
             now,
+            saved,
             people,
             identifiers,
             survivors,
             _permit: permit,
         })
+    }
+
+    /// Opens the audience of a segment. Who is in it does not depend on a channel.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_segment(
+        app: &ContactState,
+        workspace: WorkspaceId,
+        query: &'a AudienceQuery<'a>,
+    ) -> Result<Self> {
+        Ok(Self { lists_on: None, ..Self::open(app, workspace, query).await? })
     }
 
     /// The number of matching profiles, and how many of them can be reached.
@@ -107,6 +131,25 @@ impl<'a> Audience<'a> {
     pub async fn measure(&mut self) -> Result<Measured> {
         let (tx, frame) = self.parts();
         measure::measure(tx, frame).await
+    }
+
+    /// The size of the audience, were it sent to on this channel.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn measure_on(&mut self, channel: Channel) -> Result<Measured> {
+        let query = AudienceQuery { channel: Some(channel), ..*self.query };
+        let (tx, frame) = self.parts();
+        measure::measure(tx, Frame { query: &query, ..frame }).await
+    }
+
+    /// A page of matching profiles, latest change first.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn latest(&mut self, window: PageWindow) -> Result<Vec<UserId>> {
+        let (tx, frame) = self.parts();
+        filter::newest(tx, frame, window).await
     }
 
     /// The size of the audience, and the matching profiles that changed last.
@@ -121,7 +164,7 @@ impl<'a> Audience<'a> {
         let latest = i64::from(LATEST_MIN.max(limit.saturating_mul(LATEST_PER_SHOWN)));
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let found = if frame.people.is_empty() {
-            let newest = filter::newest_among(tx, frame, latest, i64::from(limit)).await?;
+            let newest = filter::newest_among(tx, frame, latest, limit).await?;
             if newest.len() < shown {
                 None
             } else {
@@ -134,7 +177,7 @@ impl<'a> Audience<'a> {
             let (measured, mut newest) = measure::measure_with_latest(tx, frame, latest).await?;
             let is_complete = usize::try_from(measured.matched) == Ok(newest.len());
             if newest.len() < shown && !is_complete {
-                newest = filter::newest(tx, frame, i64::from(limit)).await?;
+                newest = filter::newest(tx, frame, PageWindow { limit, offset: 0 }).await?;
             }
             Some((measured, newest))
         } else {
@@ -184,8 +227,10 @@ impl<'a> Audience<'a> {
             workspace: self.workspace,
             country: self.country,
             query: self.query,
+            lists_on: self.lists_on,
             among: self.among,
             now: self.now,
+            saved: &self.saved,
             people: &self.people,
             survivors: &self.survivors,
         };

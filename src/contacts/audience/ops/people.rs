@@ -1,5 +1,7 @@
 //! Results of event filters: streamed from ClickHouse to PostgreSQL in chunks, never held in memory as a whole.
 
+use std::collections::BTreeSet;
+
 use analytics::{
     Analytics,
     events::{self, PeopleFilter, PersonIds, PropertyFilter, Tracked},
@@ -10,12 +12,13 @@ use sqlx::{PgConnection, PgExecutor};
 
 use crate::audience::{
     model::{
-        Filter, Person, Targeting,
+        Filter, Person, SavedTargetings, Targeting,
         filter::{CountRange, Engagement, EngagementFilter, EventFilter},
     },
     store::{
-        filter::PeopleSet,
+        filter::{PeopleSet, PeopleSets},
         people::{self, Found, Pairs},
+        survivors::{self, Survivors},
     },
 };
 use crate::events::ops::people::further_identifiers;
@@ -81,16 +84,25 @@ impl EventQuery<'_> {
     }
 }
 
-/// The profiles into which some of a targeting's `userIds` were merged.
+/// The profiles into which some of the `userIds` of these targetings and of the segments they use were merged.
 pub(super) async fn survivors(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
-    targeting: Option<&Targeting>,
-) -> Result<Vec<Vec<u8>>> {
-    match targeting.and_then(|targeting| targeting.user_ids.as_deref()) {
-        Some(ids) => people::survivors(tx, workspace, ids).await,
-        None => Ok(Vec::new()),
+    saved: &SavedTargetings,
+    targetings: &[&Targeting],
+) -> Result<Survivors> {
+    let all = saved.with_used(targetings);
+    let ids: BTreeSet<&str> = all
+        .iter()
+        .filter_map(|targeting| targeting.user_ids.as_deref())
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if ids.is_empty() {
+        return Ok(Survivors::default());
     }
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    survivors::survivors(tx, workspace, &ids).await
 }
 
 /// The ids that events of these profiles may carry.
@@ -114,18 +126,17 @@ pub(super) fn internal_ids(ids: &PersonIds) -> Vec<String> {
     ids.users.iter().filter(|id| internal_id(id).is_some()).cloned().collect()
 }
 
-/// Answers every event filter of a targeting, in the order of [`Targeting::filters`]. Also returns the number
-/// of identifiers.
+/// Answers these event filters, each once. Also returns the number of identifiers.
 pub(super) async fn gather(
     tx: &mut PgConnection,
     event_query: &EventQuery<'_>,
-    targeting: &Targeting,
-) -> Result<(Vec<PeopleSet>, u64)> {
+    filters: &[&Filter],
+) -> Result<(PeopleSets, u64)> {
     people::create(tx).await?;
     let has_identities = people::has_identities(tx, event_query.workspace).await?;
-    let mut sets = Vec::new();
+    let mut sets = PeopleSets::new();
     let mut left = PEOPLE_MAX;
-    for filter in targeting.filters().filter(|filter| filter.is_of_events()) {
+    for filter in filters {
         let number = i16::try_from(sets.len()).map_err(anyhow::Error::from)?;
         let mut set = Set { has_identities, ..Set::new(number, left) };
         let outside = match filter {
@@ -141,12 +152,11 @@ pub(super) async fn gather(
             set.has_ids = true;
         }
         left = set.left;
-        sets.push(PeopleSet {
-            filter: number,
-            has_tokens: set.has_tokens,
-            has_ids: set.has_ids,
-            outside,
-        });
+        let (has_tokens, has_ids) = (set.has_tokens, set.has_ids);
+        sets.insert(
+            filter.key(),
+            PeopleSet::Stored { filter: number, has_tokens, has_ids, outside },
+        );
     }
     metrics_catalogue::AUDIENCE_IDENTIFIERS.increment(PEOPLE_MAX - left);
     Ok((sets, PEOPLE_MAX - left))
@@ -222,7 +232,7 @@ impl Set {
 }
 
 /// Parses an internal id. It is always written in lower case.
-fn internal_id(token: &str) -> Option<UserId> {
+pub(super) fn internal_id(token: &str) -> Option<UserId> {
     let is_written_so = token.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if is_written_so { token.parse().ok() } else { None }
 }

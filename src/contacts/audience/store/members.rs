@@ -29,7 +29,7 @@ pub(in crate::audience) async fn in_order(
     rows.into_iter()
         .map(|row| {
             Ok(Member {
-                id: super::filter::user_id(&row.id)?,
+                id: super::ids::user_id(&row.id)?,
                 external_id: row.external_id,
                 email: row.email,
                 phone: row.phone,

@@ -1,8 +1,11 @@
 //! The SQL of audiences.
 
 pub(super) mod filter;
+mod ids;
 pub(super) mod members;
 pub(super) mod people;
+pub(super) mod saved;
+pub(super) mod survivors;
 
 use kernel::{Error, Result};
 use sqlx::{PgPool, Postgres, Transaction};

@@ -4,7 +4,7 @@
 //! A chunk is a row of arrays: a row per person costs four times as much to write and to read. The tables are
 //! temporary, so these statements cannot be checked at compile time; the tests run every one.
 
-use kernel::{Result, UserId, WorkspaceId};
+use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::refused;
@@ -41,32 +41,6 @@ pub(in crate::audience) async fn has_identities(
         workspace.uuid(),
     )
     .fetch_one(tx)
-    .await?;
-    Ok(found)
-}
-
-/// The profiles into which those of these ids were merged.
-pub(in crate::audience) async fn survivors(
-    tx: &mut PgConnection,
-    workspace: WorkspaceId,
-    ids: &[String],
-) -> Result<Vec<Vec<u8>>> {
-    let internal: Vec<Vec<u8>> = ids
-        .iter()
-        .filter_map(|id| id.parse::<UserId>().ok())
-        .map(|id| id.bytes().to_vec())
-        .collect();
-    let found = sqlx::query_scalar!(
-        r#"select merged_into as "survivor!" from users
-           where workspace_id = $1 and external_id = any($2) and keeps_external_id
-           union
-           select merged_into from users
-           where workspace_id = $1 and id = any($3) and merged_into is not null"#,
-        workspace.uuid(),
-        ids,
-        &internal,
-    )
-    .fetch_all(tx)
     .await?;
     Ok(found)
 }

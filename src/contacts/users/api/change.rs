@@ -80,5 +80,6 @@ async fn changed(
 ) -> Result<Json<UserBody>> {
     let country = app.country(tenant.workspace).await?;
     let context = WriteContext { db: app.db(), tenant, country, now: app.clock().now() };
-    Ok(Json(update(context, user, wanted).await?.into()))
+    let user = update(context, user, wanted).await?;
+    Ok(Json(UserBody::of(app, tenant.workspace, user).await))
 }

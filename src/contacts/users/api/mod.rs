@@ -15,6 +15,8 @@ use serde_json::value::RawValue;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::Services;
 
+pub use self::wire::UsersPage;
+
 /// The routes of `/users`.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()

@@ -34,7 +34,7 @@ pub(super) async fn get_user(
     PathOf(user): PathOf<UserId>,
 ) -> ApiResult<Json<UserBody>> {
     let user = ops::by_id(app.db(), caller.workspace(), user).await?;
-    Ok(Json(user.into()))
+    Ok(Json(UserBody::of(&app, caller.workspace(), user).await))
 }
 
 /// Reads a profile by the caller's own id of it.
@@ -50,7 +50,8 @@ pub(super) async fn get_user_by_external_id(
     caller: Caller<scope::UsersRead>,
     Path(user): Path<String>,
 ) -> ApiResult<Json<UserBody>> {
-    Ok(Json(ops::by_external_id(app.db(), caller.workspace(), &user).await?.into()))
+    let user = ops::by_external_id(app.db(), caller.workspace(), &user).await?;
+    Ok(Json(UserBody::of(&app, caller.workspace(), user).await))
 }
 
 /// Lists profiles, latest change first.
@@ -70,8 +71,10 @@ pub(super) async fn list_users(
     Query(page): Query<Page>,
 ) -> ApiResult<Json<UsersPage>> {
     let Page { limit, offset } = page;
-    let (users, total) = ops::page(app.db(), caller.workspace(), limit, offset).await?;
-    Ok(Json(UsersPage::new(users, total, limit, offset)))
+    let workspace = caller.workspace();
+    let (users, total) = ops::page(app.db(), workspace, limit, offset).await?;
+    let window = PageWindow { limit, offset };
+    Ok(Json(UsersPage::of(&app, workspace, users, total, window).await))
 }
 
 /// Characters of a search.
@@ -114,7 +117,7 @@ async fn search_users(
     let Search { query, page: Page { limit, offset } } = search;
     let workspace = caller.workspace();
     let country = app.country(workspace).await?;
-    let (users, total) =
-        ops::search(app.db(), workspace, country, &query, PageWindow { limit, offset }).await?;
-    Ok(Json(UsersPage::new(users, total, limit, offset)))
+    let window = PageWindow { limit, offset };
+    let (users, total) = ops::search(app.db(), workspace, country, &query, window).await?;
+    Ok(Json(UsersPage::of(&app, workspace, users, total, window).await))
 }

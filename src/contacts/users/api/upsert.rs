@@ -172,7 +172,8 @@ impl Desk<'_> {
             }
         };
         let user = upserted.user.ok_or_else(|| Error::internal("the profile was not read back"))?;
-        let body = UpsertedUser { user: user.into(), subscriptions, events };
+        let user = UserBody::of(self.app, self.tenant.workspace, user).await;
+        let body = UpsertedUser { user, subscriptions, events };
         Ok((status, Json(body)).into_response())
     }
 

@@ -32,6 +32,11 @@ pub async fn id_of(db: &PgPool, workspace: WorkspaceId, text: &str) -> Result<Us
     store::read::id_of(db, workspace, text).await?.ok_or(NO_USER)
 }
 
+/// The active profiles among these, in this order.
+pub async fn in_order(db: &PgPool, workspace: WorkspaceId, ids: &[UserId]) -> Result<Vec<User>> {
+    store::search::in_order(db, workspace, ids).await
+}
+
 /// A page of active profiles, latest change first, and their total number.
 pub async fn page(
     db: &PgPool,

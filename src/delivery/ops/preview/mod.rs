@@ -67,6 +67,9 @@ pub async fn preview_launch(
     if let Some(fault) = campaigns::ops::consent_fault(app, workspace, definition).await? {
         checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
     }
+    if let Some(fault) = campaigns::ops::segments_fault(app.db(), workspace, definition).await? {
+        checks.push(Check::fail(CheckId::SegmentsKnown, fault.to_string()));
+    }
     checks.push(campaigns::ops::spam_score(app, definition).await?);
     checks.push(checks::sample_size(definition, smallest_part(definition, &audience)));
     Ok(LaunchPreview {

@@ -3,11 +3,11 @@
 //! The id is in `field`, or in `value` with `field` absent or equal to `listId` or `segmentId`.
 
 use kernel::{
-    ListId,
+    ListId, SegmentId,
     fields::{Fields, word_for},
 };
 use serde_json::Value;
-use uuid::Uuid;
+use uuid::{Uuid, fmt::Hyphenated};
 
 use super::FilterBody;
 use crate::audience::model::{FIELD_CHARS_MAX, word};
@@ -53,6 +53,10 @@ impl SentId {
         Self { id, sent_in, not }
     }
 
+    fn field_name(&self) -> &'static str {
+        if self.sent_in == IdField::Field { "field" } else { "value" }
+    }
+
     fn body(&self, kind: &'static str, label: &str) -> FilterBody {
         let id = self.id.clone();
         let (field, value) = match self.sent_in {
@@ -77,8 +81,7 @@ impl ListFilter {
         let sent = SentId::read(body, LIST_LABEL);
         let list = sent.id.parse().unwrap_or_else(|_| {
             if !sent.id.is_empty() {
-                let field = if sent.sent_in == IdField::Field { "field" } else { "value" };
-                body.refuse(field, "must be the id of a list, a UUID");
+                body.refuse(sent.field_name(), "must be the id of a list, a UUID");
             }
             ListId::new(Uuid::nil())
         });
@@ -98,16 +101,30 @@ impl ListFilter {
     }
 }
 
-/// Members of a segment. This service has no segments, so no profile is a member and every profile matches
-/// `not_member`.
+/// Profiles that a segment matches now. An unknown segment has no members; a text that is no UUID names none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SegmentFilter {
     sent: SentId,
+    segment: Option<SegmentId>,
 }
 
 impl SegmentFilter {
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
-        Self { sent: SentId::read(body, SEGMENT_LABEL) }
+        let sent = SentId::read(body, SEGMENT_LABEL);
+        // Only the usual form names a segment: `campaign.segment_ids` compares texts.
+        let is_usual = sent.id.len() == Hyphenated::LENGTH;
+        let segment = if is_usual { sent.id.parse().ok() } else { None };
+        Self { sent, segment }
+    }
+
+    /// The segment; `None` where the id that was sent cannot be one.
+    pub const fn segment(&self) -> Option<SegmentId> {
+        self.segment
+    }
+
+    /// The name of the field in which the id was sent.
+    pub fn id_field(&self) -> &'static str {
+        self.sent.field_name()
     }
 
     pub const fn not(&self) -> bool {

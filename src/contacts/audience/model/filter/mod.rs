@@ -121,6 +121,11 @@ impl Filter {
         matches!(self, Self::Event(_) | Self::Engagement(_))
     }
 
+    /// Its JSON form, by which equal filters are recognised.
+    pub fn key(&self) -> String {
+        serde_json::to_string(&self.body()).unwrap_or_default()
+    }
+
     /// The number of values in its list.
     pub(super) fn list_len(&self) -> usize {
         match self {

@@ -3,8 +3,11 @@
 use kernel::{Result, UserId};
 use sqlx::PgConnection;
 
-use super::{Frame, statement::Statement, user_id};
-use crate::audience::{model::Recipient, store::refused};
+use super::{Frame, statement::Statement};
+use crate::audience::{
+    model::Recipient,
+    store::{ids::user_id, refused},
+};
 
 /// The attributes that give a recipient's local time, if they are texts: the time zone, and a country code of
 /// two letters.

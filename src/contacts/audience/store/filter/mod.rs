@@ -9,34 +9,43 @@ pub(in crate::audience) mod measure;
 mod reach;
 mod statement;
 
-use kernel::{Country, Result, Timestamp, UserId, WorkspaceId};
+use std::collections::HashMap;
+
+use kernel::{Channel, Country, Result, Timestamp, UserId, WorkspaceId, page::PageWindow};
 use sqlx::postgres::PgConnection;
 
 use self::statement::Statement;
-use super::refused;
-use crate::audience::model::{AudienceQuery, Excluded, Exclusion, Measured, Person, Reached};
+use super::{
+    ids::{bytes_of, user_id},
+    refused,
+    survivors::Survivors,
+};
+use crate::audience::model::{
+    AudienceQuery, Excluded, Exclusion, Measured, Person, Reached, SavedTargetings,
+};
 
 /// The number of reasons for an exclusion, numbered from 1 as in [`exclusion`].
 const REASONS: i32 = 4;
 
-/// The people that match one event or engagement filter, stored in `audience_people`.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::audience) struct PeopleSet {
-    pub(in crate::audience) filter: i16,
-    /// Whether some are stored by the identifier that was tracked.
-    pub(in crate::audience) has_tokens: bool,
-    /// Whether some are stored by their internal id.
-    pub(in crate::audience) has_ids: bool,
-    /// Whether the filter matches everyone but them.
-    pub(in crate::audience) outside: bool,
+/// The people that match one event or engagement filter.
+#[derive(Debug, Clone)]
+pub(in crate::audience) enum PeopleSet {
+    /// Those stored in `audience_people` under this number.
+    Stored {
+        filter: i16,
+        /// Whether some are stored by the identifier that was tracked.
+        has_tokens: bool,
+        /// Whether some are stored by their internal id.
+        has_ids: bool,
+        /// Whether the filter matches everyone but them.
+        outside: bool,
+    },
+    /// Of a few profiles, those that match.
+    Known(Vec<UserId>),
 }
 
-impl PeopleSet {
-    /// For a query about one profile: whether it matches.
-    pub(in crate::audience) const fn of_one(is_in: bool) -> Self {
-        Self { filter: 0, has_tokens: false, has_ids: false, outside: is_in }
-    }
-}
+/// The people of each event and engagement filter, by [`Filter::key`](crate::audience::model::Filter::key).
+pub(in crate::audience) type PeopleSets = HashMap<String, PeopleSet>;
 
 /// A query whose event filters have been answered.
 #[derive(Debug, Clone, Copy)]
@@ -45,17 +54,16 @@ pub(in crate::audience) struct Frame<'a> {
     /// The country of national phone numbers in the workspace.
     pub(in crate::audience) country: Option<Country>,
     pub(in crate::audience) query: &'a AudienceQuery<'a>,
+    /// The channel on which a member of a list has to be subscribed; any channel where absent.
+    pub(in crate::audience) lists_on: Option<Channel>,
     /// The only profiles of interest; every profile where absent.
     pub(in crate::audience) among: Option<&'a [Person]>,
     pub(in crate::audience) now: Timestamp,
-    /// In the order of [`Targeting::filters`].
-    pub(in crate::audience) people: &'a [PeopleSet],
-    /// Profiles into which some of the targeting's `userIds` were merged.
-    pub(in crate::audience) survivors: &'a [Vec<u8>],
-}
-
-pub(in crate::audience::store) fn user_id(bytes: &[u8]) -> Result<UserId> {
-    Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
+    /// The targetings of the segments that the query uses.
+    pub(in crate::audience) saved: &'a SavedTargetings,
+    pub(in crate::audience) people: &'a PeopleSets,
+    /// Profiles into which some `userIds` were merged, of the query and of the segments it uses.
+    pub(in crate::audience) survivors: &'a Survivors,
 }
 
 /// The reason with this number; 0 is none.
@@ -83,31 +91,32 @@ pub(in crate::audience) async fn newest_among(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     latest: i64,
-    limit: i64,
+    limit: u32,
 ) -> Result<Vec<UserId>> {
     let mut statement = Statement::new(frame, "select u.id from (select * from users");
     statement.sql.push(" where workspace_id = ").push_bind(frame.workspace.uuid());
     statement.sql.push(" and deleted_at is null order by updated_at desc, id desc limit ");
     statement.sql.push_bind(latest).push(") u");
-    first_of(tx, statement, limit).await
+    first_of(tx, statement, PageWindow { limit, offset: 0 }).await
 }
 
-/// The matching profiles that changed last.
+/// The matching profiles that changed last, after the first of them.
 pub(in crate::audience) async fn newest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
-    limit: i64,
+    window: PageWindow,
 ) -> Result<Vec<UserId>> {
-    first_of(tx, Statement::new(frame, "select u.id from users u"), limit).await
+    first_of(tx, Statement::new(frame, "select u.id from users u"), window).await
 }
 
 async fn first_of(
     tx: &mut PgConnection,
     mut statement: Statement<'_>,
-    limit: i64,
+    window: PageWindow,
 ) -> Result<Vec<UserId>> {
     statement.audience();
-    statement.sql.push(" order by u.updated_at desc, u.id desc limit ").push_bind(limit);
+    statement.sql.push(" order by u.updated_at desc, u.id desc limit ").push_bind(window.limit());
+    statement.sql.push(" offset ").push_bind(window.offset());
     let rows: Vec<Vec<u8>> = statement
         .sql
         .build_query_scalar()
@@ -153,14 +162,14 @@ pub(in crate::audience) async fn measure_with_newest(
     Ok((measured, newest))
 }
 
-/// Whether one profile matches each of these queries; an unknown profile matches none.
-pub(in crate::audience) async fn includes(
+/// Which of these profiles match each of these queries. A profile that is unknown or deleted is left out.
+pub(in crate::audience) async fn matching(
     tx: &mut PgConnection,
     frames: &[Frame<'_>],
-    user: UserId,
-) -> Result<Vec<bool>> {
+    users: &[UserId],
+) -> Result<Vec<(UserId, Vec<bool>)>> {
     let Some(first) = frames.first() else { return Ok(Vec::new()) };
-    let mut statement = Statement::new(*first, "select array[");
+    let mut statement = Statement::new(*first, "select u.id, array[");
     for (place, frame) in frames.iter().enumerate() {
         statement.sql.push(if place == 0 { "(true" } else { ", (true" });
         statement.continue_with(*frame);
@@ -169,16 +178,15 @@ pub(in crate::audience) async fn includes(
     }
     statement.sql.push("] from users u where u.workspace_id = ");
     statement.workspace();
-    statement.sql.push(" and u.deleted_at is null and u.id = ").push_bind(user.bytes().to_vec());
-    let matches: Option<Vec<Option<bool>>> = statement
-        .sql
-        .build_query_scalar()
-        .persistent(false)
-        .fetch_optional(tx)
-        .await
-        .map_err(refused)?;
-    let matches = matches.unwrap_or_else(|| vec![None; frames.len()]);
-    Ok(matches.into_iter().map(|is_match| is_match == Some(true)).collect())
+    statement.sql.push(" and u.deleted_at is null and u.id = any(").push_bind(bytes_of(users));
+    statement.sql.push(")");
+    let rows: Vec<(Vec<u8>, Vec<Option<bool>>)> =
+        statement.sql.build_query_as().persistent(false).fetch_all(tx).await.map_err(refused)?;
+    rows.into_iter()
+        .map(|(id, matches)| {
+            Ok((user_id(&id)?, matches.into_iter().map(|is| is == Some(true)).collect()))
+        })
+        .collect()
 }
 
 /// A page of matching profiles in id order.

@@ -4,30 +4,34 @@ use kernel::{Timestamp, UserId};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::{Frame, PeopleSet};
-use crate::audience::model::{
-    Criterion, Filter, FilterGroup, Join, Scalar, Targeting,
-    filter::{AttributeFilter, ChannelFilter, ListFilter, ProfileField, ProfileFilter},
+use crate::audience::{
+    model::{
+        Criterion, Filter, FilterGroup, Join, SavedTargetings, Scalar, Targeting,
+        filter::{
+            AttributeFilter, ChannelFilter, ListFilter, ProfileField, ProfileFilter, SegmentFilter,
+        },
+    },
+    store::ids::bytes_of,
 };
 
 /// A statement under construction. Profiles have the alias `u`.
 pub(super) struct Statement<'a> {
     pub(super) frame: Frame<'a>,
     pub(super) sql: QueryBuilder<Postgres>,
-    /// Event filters written so far.
-    event_filters: usize,
+    /// How many segments are being written, one within the other.
+    segments: usize,
     /// Whether [`Self::reason`] is part of it.
     pub(super) has_reason: bool,
 }
 
 impl<'a> Statement<'a> {
     pub(super) fn new(frame: Frame<'a>, begin: &str) -> Self {
-        Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, has_reason: false }
+        Self { frame, sql: QueryBuilder::new(begin), segments: 0, has_reason: false }
     }
 
     /// Continues with another query.
     pub(super) fn continue_with(&mut self, frame: Frame<'a>) {
         self.frame = frame;
-        self.event_filters = 0;
     }
 
     pub(super) fn workspace(&mut self) {
@@ -43,8 +47,8 @@ impl<'a> Statement<'a> {
         self.workspace();
         self.sql.push(" and u.deleted_at is null");
         if let Some(profiles) = self.frame.among {
-            let ids: Vec<Vec<u8>> = profiles.iter().map(|one| one.user.bytes().to_vec()).collect();
-            self.sql.push(" and u.id = any(").push_bind(ids).push(")");
+            let users: Vec<UserId> = profiles.iter().map(|one| one.user).collect();
+            self.sql.push(" and u.id = any(").push_bind(bytes_of(&users)).push(")");
         }
         self.matching();
     }
@@ -58,14 +62,11 @@ impl<'a> Statement<'a> {
 
     fn targeting(&mut self, targeting: &Targeting) {
         if let Some(ids) = &targeting.user_ids {
-            let internal: Vec<Vec<u8>> = ids
-                .iter()
-                .filter_map(|id| id.parse::<UserId>().ok())
-                .map(|id| id.bytes().to_vec())
-                .chain(self.frame.survivors.iter().cloned())
-                .collect();
+            let mut internal: Vec<UserId> =
+                ids.iter().filter_map(|id| id.parse::<UserId>().ok()).collect();
+            internal.extend(ids.iter().flat_map(|id| self.frame.survivors.of(id)));
             self.sql.push(" and (u.external_id = any(").push_bind(ids.clone());
-            self.sql.push(") or u.id = any(").push_bind(internal).push("))");
+            self.sql.push(") or u.id = any(").push_bind(bytes_of(&internal)).push("))");
         }
         if !targeting.groups().is_empty() {
             self.sql.push(" and (");
@@ -103,13 +104,11 @@ impl<'a> Statement<'a> {
                 self.or_complement(filter.criterion.is_complement(), |s| s.channel(filter));
             }
             Filter::List(filter) => self.or_complement(filter.not(), |s| s.list(filter)),
-            Filter::Segment(filter) => self.or_complement(filter.not(), |s| {
-                s.sql.push("false");
-            }),
+            Filter::Segment(filter) => self.or_complement(filter.not(), |s| s.segment(filter)),
             Filter::Event(_) | Filter::Engagement(_) => {
-                let people = self.frame.people[self.event_filters];
-                self.event_filters += 1;
-                self.or_complement(people.outside, |s| s.people(people));
+                let people = &self.frame.people[&filter.key()];
+                let outside = matches!(people, PeopleSet::Stored { outside: true, .. });
+                self.or_complement(outside, |s| s.people(people));
             }
         }
     }
@@ -207,7 +206,8 @@ impl<'a> Statement<'a> {
         self.workspace();
         self.sql.push(" and m.user_id = u.id and m.list_id = ").push_bind(filter.list().uuid());
         self.sql.push(" and m.status = 'subscribed'");
-        if let Some(channel) = self.frame.query.channel {
+        // Who is in a segment does not depend on the campaign that uses it.
+        if let (0, Some(channel)) = (self.segments, self.frame.lists_on) {
             self.sql.push(" and m.channel = ").push_bind(channel.as_str());
         }
         self.sql.push(") and exists (select 1 from subscription_list l where l.workspace_id = ");
@@ -216,23 +216,44 @@ impl<'a> Statement<'a> {
         self.sql.push(" and l.archived_at is null)");
     }
 
-    /// `is true` keeps the planner from turning this into a join, whose size it cannot estimate.
-    fn people(&mut self, people: PeopleSet) {
-        let mut ways = Vec::new();
-        if people.has_tokens {
-            ways.push(("u.external_id", "p.tokens"));
+    /// Writes the saved targeting of a segment in place of the filter.
+    fn segment(&mut self, filter: &SegmentFilter) {
+        let saved: &SavedTargetings = self.frame.saved;
+        match filter.segment().and_then(|segment| saved.get(segment)) {
+            Some(targeting) => {
+                self.segments += 1;
+                self.sql.push("true");
+                self.targeting(targeting);
+                self.segments -= 1;
+            }
+            None => {
+                self.sql.push("false");
+            }
         }
-        if people.has_ids {
-            ways.push(("u.id", "p.ids"));
-        }
-        if ways.is_empty() {
-            self.sql.push("false");
-        }
-        for (place, (column, set)) in ways.into_iter().enumerate() {
-            self.sql.push(between(place, Join::Or)).push("(").push(column);
-            self.sql.push(" in (select unnest(").push(set);
-            self.sql.push(") from audience_people p where p.filter = ").push_bind(people.filter);
-            self.sql.push(")) is true");
+    }
+
+    fn people(&mut self, people: &PeopleSet) {
+        match people {
+            PeopleSet::Known(users) if users.is_empty() => {
+                self.sql.push("false");
+            }
+            PeopleSet::Known(users) => {
+                self.sql.push("u.id = any(").push_bind(bytes_of(users)).push(")");
+            }
+            PeopleSet::Stored { filter, has_tokens, has_ids, .. } => {
+                let tokens = has_tokens.then_some(("u.external_id", "p.tokens"));
+                let ids = has_ids.then_some(("u.id", "p.ids"));
+                if !*has_tokens && !*has_ids {
+                    self.sql.push("false");
+                }
+                // `is true` keeps the planner from turning this into a join, whose size it cannot estimate.
+                for (place, (column, set)) in tokens.into_iter().chain(ids).enumerate() {
+                    self.sql.push(between(place, Join::Or)).push("(").push(column);
+                    self.sql.push(" in (select unnest(").push(set);
+                    self.sql.push(") from audience_people p where p.filter = ").push_bind(*filter);
+                    self.sql.push(")) is true");
+                }
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ fn split<'t, 'a>(nodes: &'t [Node<'a>]) -> Option<(&'t [Node<'a>], &'t [Node<'a>
 #[inline]
 pub(crate) fn members<'t, 'a>(
     object: &'t [Node<'a>],
-) -> impl Iterator<Item = (&'a str, &'t [Node<'a>])> {
+) -> impl Iterator<Item = (&'a str, &'t [Node<'a>])> + Clone {
     let mut rest = object.get(1..).unwrap_or_default();
     std::iter::from_fn(move || {
         let (Node::String(key), values) = rest.split_first()? else { return None };

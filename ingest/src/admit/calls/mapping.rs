@@ -15,7 +15,11 @@ use std::borrow::Cow;
 use crate::model::ORDER_COMPLETED;
 
 use super::{
-    super::{element::Field, properties::Member, validate::is_blank},
+    super::{
+        element::Field,
+        properties::{Member, repeated},
+        validate::is_blank,
+    },
     Adjustments, CallKind, Protocol,
     call::Call,
 };
@@ -168,15 +172,14 @@ fn has(made: &[Member<'_, '_>], name: &str) -> bool {
 
 /// Leaves out each member whose name comes again.
 fn last_of_each(made: &mut Vec<Member<'_, '_>>) {
-    let last: std::collections::HashMap<Cow<'_, str>, usize> =
-        made.iter().enumerate().map(|(index, member)| (member.name.clone(), index)).collect();
-    if last.len() == made.len() {
+    let repeated = repeated(made.iter().map(|member| member.name.as_ref()));
+    if repeated.is_empty() {
         return;
     }
-    let mut index = 0;
-    made.retain(|member| {
-        let is_last = last.get(&member.name) == Some(&index);
-        index += 1;
+    let mut place = 0;
+    made.retain(|_| {
+        let is_last = repeated.binary_search(&place).is_err();
+        place += 1;
         is_last
     });
 }

@@ -6,6 +6,7 @@
 
 mod path;
 mod refusal;
+mod repeated;
 mod walk;
 
 use crate::{
@@ -18,6 +19,7 @@ use super::element::Sent;
 use walk::Walk;
 
 pub(super) use refusal::reason;
+pub(super) use repeated::repeated;
 pub(super) use walk::{Member, Optional};
 
 /// What is stored when the caller sent none.

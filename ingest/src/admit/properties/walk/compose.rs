@@ -10,7 +10,7 @@ use crate::{
     record::NumbersMark,
 };
 
-use super::{Step, Walk, last_places};
+use super::{super::repeated, Step, Walk};
 
 /// A member of an object that is composed.
 #[derive(Debug, Clone)]
@@ -62,12 +62,10 @@ impl Walk {
     /// Adds an optional object under its name, without the members that break a limit.
     fn optional(&mut self, Optional { name, object }: Optional<'_, '_>) -> usize {
         let Some(object) = object.filter(|_| self.fault.is_none()) else { return 0 };
-        let last = last_places(object);
-        if last.is_empty() {
-            return 0;
-        }
-        if self.root_keys >= PROPERTY_KEYS_MAX {
-            return last.len();
+        let repeated = repeated(members(object).map(|(key, _)| key));
+        let count = members(object).count() - repeated.len();
+        if count == 0 || self.root_keys >= PROPERTY_KEYS_MAX {
+            return count;
         }
         let (before, mut kept) = (self.mark(), 0);
         if self.root_keys > 0 {
@@ -77,8 +75,8 @@ impl Walk {
         self.text.push_str(":{");
         self.depth += 1;
         let outer = self.path.enter(Step::Key(name));
-        for (index, (key, value)) in members(object).enumerate() {
-            if last.get(key) != Some(&index) {
+        for (place, (key, value)) in members(object).enumerate() {
+            if repeated.binary_search(&place).is_ok() {
                 continue;
             }
             let mark = self.mark();
@@ -101,7 +99,7 @@ impl Walk {
             self.text.push('}');
             self.root_keys += 1;
         }
-        last.len() - kept
+        count - kept
     }
 
     fn mark(&self) -> WalkMark {

@@ -4,8 +4,6 @@ mod compose;
 
 pub(in super::super) use compose::{Member, Optional};
 
-use std::{collections::HashMap, mem};
-
 use simd_json::{Node, StaticNode};
 
 use crate::{
@@ -17,6 +15,7 @@ use crate::{
 use super::{
     super::identifiers::HAS_NUL,
     path::{Path, Step},
+    repeated,
 };
 
 /// Property names that belong to the system (specification, Ingestion rules 5).
@@ -58,11 +57,6 @@ pub(super) struct Walk {
     /// Open containers, the root included.
     depth: usize,
     open_arrays: usize,
-}
-
-/// Where the last value of each key is. The standard `HashMap` is keyed, so that chosen keys cost nothing special.
-fn last_places<'a>(object: &[Node<'a>]) -> HashMap<&'a str, usize> {
-    members(object).enumerate().map(|(index, (key, _))| (key, index)).collect()
 }
 
 impl Walk {
@@ -140,21 +134,22 @@ impl Walk {
     /// Walks an object, leaving out each value whose key comes again.
     #[cold]
     fn object_of_last_values(&mut self, object: &[Node<'_>]) -> usize {
-        let last = last_places(object);
-        let mut is_first = true;
+        let repeated = repeated(members(object).map(|(key, _)| key));
+        let mut count = 0;
         self.depth += 1;
         self.text.push('{');
-        for (index, (key, value)) in members(object).enumerate() {
-            if last.get(key) == Some(&index) {
-                if !mem::take(&mut is_first) {
+        for (place, (key, value)) in members(object).enumerate() {
+            if repeated.binary_search(&place).is_err() {
+                if count > 0 {
                     self.text.push(',');
                 }
                 self.member(key, value);
+                count += 1;
             }
         }
         self.text.push('}');
         self.depth -= 1;
-        last.len()
+        count
     }
 
     /// Walks a key and its value.

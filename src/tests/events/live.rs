@@ -1,100 +1,16 @@
 //! `GET /events/live`: what arrives is shown or counted, within limits, while the key lives.
 
-use std::time::Duration;
-
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use web::auth::keys;
 
 use crate::{
-    kit::{Client, Process, Workspace, data_dir, eventually, server, unique},
+    kit::{
+        Client, LiveStream as Stream, Part, Process, Workspace, data_dir, eventually, server,
+        unique,
+    },
     sdk::Device,
 };
-
-/// Longest wait for the next part of a stream: longer than the interval of heartbeats.
-const NEXT_MAX: Duration = Duration::from_mins(1);
-
-/// A part of a stream.
-#[derive(Debug, Clone, PartialEq)]
-enum Part {
-    Comment(String),
-    Event(Value),
-    Sampled(u64),
-}
-
-/// A stream that is read part by part.
-struct Stream {
-    response: Response,
-    text: Vec<u8>,
-}
-
-impl Stream {
-    async fn open(client: &Client, query: &str) -> Self {
-        let response =
-            client.request(Method::GET, &format!("/events/live{query}")).send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert_eq!(response.headers()["cache-control"], "no-store");
-        let mut stream = Self { response, text: Vec::new() };
-        assert_eq!(stream.next().await, Some(Part::Comment("listening".to_owned())));
-        stream
-    }
-
-    /// The next part; none at the end of the stream.
-    async fn next(&mut self) -> Option<Part> {
-        loop {
-            if let Some(end) = self.text.windows(2).position(|pair| pair == b"\n\n") {
-                let part: Vec<u8> = self.text.drain(..end + 2).collect();
-                return Some(read(std::str::from_utf8(&part).unwrap()));
-            }
-            let chunk = tokio::time::timeout(NEXT_MAX, self.response.chunk()).await;
-            match chunk.expect("a part or a heartbeat comes").unwrap() {
-                Some(bytes) => self.text.extend_from_slice(&bytes),
-                None => return None,
-            }
-        }
-    }
-
-    /// The next event that is shown.
-    async fn event(&mut self) -> Value {
-        loop {
-            match self.next().await {
-                Some(Part::Event(event)) => return event,
-                Some(Part::Comment(_)) => {}
-                other => panic!("no event but {other:?}"),
-            }
-        }
-    }
-
-    /// The names of the events up to the first of this name.
-    async fn names_until(&mut self, last: &str) -> Vec<String> {
-        let mut names = Vec::new();
-        loop {
-            let name = self.event().await["name"].as_str().unwrap_or("none").to_owned();
-            if name == last {
-                return names;
-            }
-            names.push(name);
-        }
-    }
-}
-
-fn read(part: &str) -> Part {
-    let lines = |field: &str| {
-        let lines = part.lines().filter_map(|line| line.strip_prefix(field));
-        lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>()
-    };
-    let data = lines("data:").join("\n");
-    match (lines("event:").as_slice(), data.as_str()) {
-        ([], "") => Part::Comment(lines(":").join("\n")),
-        ([], data) => Part::Event(serde_json::from_str(data).unwrap()),
-        (["sampled"], data) => {
-            let data: Value = serde_json::from_str(data).unwrap();
-            Part::Sampled(data["leftOut"].as_u64().unwrap())
-        }
-        other => panic!("{other:?}"),
-    }
-}
 
 fn named(name: &str) -> Value {
     json!({"userId": "ann", "eventName": name})
@@ -312,7 +228,7 @@ async fn a_workspace_has_ten_streams_at_most() {
     let mut again = eventually("there is room again", || async {
         let request = workspace.api.request(Method::GET, "/events/live");
         let response = request.send().await.unwrap();
-        (response.status() == StatusCode::OK).then(|| Stream { response, text: Vec::new() })
+        (response.status() == StatusCode::OK).then(|| Stream::of(response))
     })
     .await;
     workspace.api.post("/events/track", &named("last"), 200).await;

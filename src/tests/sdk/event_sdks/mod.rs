@@ -3,6 +3,7 @@
 mod bodies;
 mod keys;
 mod killed;
+mod live;
 mod packages;
 mod posthog;
 mod profiles;

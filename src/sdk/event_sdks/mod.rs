@@ -5,6 +5,7 @@ mod body;
 mod pixel;
 mod posthog;
 mod receive;
+mod remote_config;
 mod segment;
 mod settings;
 
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> OpenApiRouter<SdkState> {
         .merge(pixel::routes())
         .merge(settings::routes())
         .merge(posthog::routes())
+        .merge(remote_config::routes())
         .layer(middleware::from_fn(async |request: Request, next: Next| {
             with_code(next.run(request).await)
         }));
@@ -55,6 +57,7 @@ pub(crate) fn open_routes() -> Vec<OpenRoute> {
         .chain(posthog::PATHS.iter().copied().map(post))
         .chain(pixel::PATHS.iter().map(|route| get(route.path)))
         .chain([get(settings::PATH)])
+        .chain(remote_config::PATHS.map(get))
         .collect()
 }
 

@@ -26,6 +26,7 @@ const UNDESCRIBED: &[&str] = &[
     "/s/",
     "/callbacks/",
     "/v1/projects/",
+    "/array/",
 ];
 
 /// Routes of event SDKs, whose protocols define their forms.

@@ -88,6 +88,7 @@ async fn pages_may_send_with_the_headers_of_sdks() {
         ("/flags/", "POST"),
         ("/pixel/v1/page", "GET"),
         ("/v1/projects/mrs_x/settings", "GET"),
+        ("/array/mrs_x/config.js", "GET"),
         ("/v1/track", "POST"),
     ] {
         let preflight = http

@@ -89,3 +89,22 @@ async fn there_are_no_flags() {
         http.send(unknown, 401).await;
     }
 }
+
+#[tokio::test]
+async fn the_configuration_of_a_key_starts_posthog_js() {
+    let workspace = Workspace::new().await;
+    let key = Sender::app(&workspace).await.key;
+    let http = Client::anonymous();
+    let config = http.get(format!("/array/{key}/config"), 200).await.json();
+    assert_eq!((&config["token"], &config["autocapture_opt_out"]), (&json!(key), &json!(true)));
+    let script = http.get(format!("/array/{key}/config.js"), 200).await;
+    assert_eq!(script.headers["content-type"], "text/javascript; charset=utf-8");
+    let (assigned, entry) = script.text.split_once(" = {\"").unwrap();
+    assert!(assigned.ends_with(&format!("[\"{key}\"]")), "{assigned}");
+    let entry: Value =
+        serde_json::from_str(&format!("{{\"{}", entry.trim_end_matches(';'))).unwrap();
+    assert_eq!(entry["config"], config);
+    for path in ["/array/unknown/config", "/array/unknown/config.js"] {
+        http.get(path, 401).await;
+    }
+}

@@ -1,5 +1,6 @@
 //! Shared by the tests: one running server, fresh workspaces on it, and a client that checks statuses.
 
+mod browser;
 mod client;
 mod described;
 mod dns_server;
@@ -11,6 +12,7 @@ mod server;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use browser::{Browser, Page};
 pub(crate) use client::{Answer, Client};
 pub(crate) use dns_server::{Answered, DnsServer};
 pub(crate) use engines::clickhouse_database;

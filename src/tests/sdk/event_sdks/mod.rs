@@ -1,6 +1,8 @@
 //! The protocols of Segment, RudderStack and PostHog, over HTTP on the real engines.
 
 mod bodies;
+mod browser_packages;
+mod installed;
 mod keys;
 mod killed;
 mod live;

@@ -1,16 +1,12 @@
-//! The official packages, unmodified, used as in the README. They are installed from their registries once;
-//! where those are out of reach, the tests are skipped.
+//! The official packages for servers, used as in the README. Where their registries are out of reach, the tests are
+//! skipped.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::LazyLock,
-    time::Duration,
-};
+use std::path::PathBuf;
 
 use tokio::{process::Command, sync::OnceCell};
 
 use super::{
+    installed::{FOLDER, INSTALL_MAX, RUN_MAX, example, npm, run},
     segment::{identities, properties},
     *,
 };
@@ -21,38 +17,11 @@ const NODE: [&str; 3] =
 /// Packages of Python and their versions.
 const PYTHON: [&str; 3] =
     ["segment-analytics-python==2.4.0", "rudder-sdk-python==2.1.9", "posthog==7.91.1"];
-/// The longest time for an installation.
-const INSTALL_MAX: Duration = Duration::from_mins(5);
-/// The longest time for a script.
-const RUN_MAX: Duration = Duration::from_mins(1);
-/// The address and the key of the README's examples.
-const README_HOST: &str = "http://127.0.0.1:8080";
-const README_KEY: &str = "WRITE_KEY";
-
-static FOLDER: LazyLock<PathBuf> =
-    LazyLock::new(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("event-sdk-packages"));
-
-/// Runs a program to its end; what went wrong, where something did.
-async fn run(command: &mut Command, time_max: Duration) -> Result<(), String> {
-    let command = command.stdin(Stdio::null()).kill_on_drop(true);
-    let ended = tokio::time::timeout(time_max, command.output()).await;
-    let output = ended.map_err(|_| "it takes too long".to_owned())?.map_err(|it| it.to_string())?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(errors.into_owned()) }
-}
 
 /// Where Node's packages are.
 async fn node() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    let install = async || {
-        let folder = FOLDER.join("node");
-        tokio::fs::create_dir_all(&folder).await.map_err(|it| it.to_string())?;
-        let arguments = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", "."];
-        let mut npm = Command::new("npm");
-        run(npm.args(arguments).args(NODE).current_dir(&folder), INSTALL_MAX).await?;
-        Ok(folder)
-    };
-    INSTALLED.get_or_init(install).await.clone()
+    INSTALLED.get_or_init(|| npm("node", &NODE)).await.clone()
 }
 
 /// The Python that has the packages.
@@ -69,19 +38,9 @@ async fn python() -> Result<PathBuf, String> {
     INSTALLED.get_or_init(install).await.clone()
 }
 
-/// The README's example for a package, in the block that names it.
-fn example(package: &str) -> String {
-    let readme = include_str!("../../../sdk/README.md");
-    let end = format!(" install {package}");
-    let line = readme.lines().find(|line| line.ends_with(&end));
-    let start = readme.find(line.expect("an example")).unwrap();
-    let (code, _) = readme[start..].split_once("```").unwrap();
-    code.to_owned()
-}
-
 /// Runs the README's example against the server; false where the package cannot be had.
 async fn runs(package: &str, key: &str) -> bool {
-    let code = example(package).replace(README_HOST, &server().url).replace(README_KEY, key);
+    let code = example(package, key);
     let is_python = PYTHON.iter().any(|it| it.starts_with(package));
     let mut command = match if is_python { python().await } else { node().await } {
         Ok(python) if is_python => {

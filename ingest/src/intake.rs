@@ -22,7 +22,7 @@ use crate::{
     },
     live::LiveEvents,
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
-    rejected::{EventSource, RejectedEvents},
+    rejected::{EventSource, RejectedCalls, RejectedEvents},
     spool::{AppendError, Entry, Spool},
     window::{EventKey, Window},
 };
@@ -332,7 +332,8 @@ impl Intake {
         };
         futures_util::future::try_join(events_durable, profiles_durable).await?;
         if !rejected.is_empty() {
-            inner.rejected.report_calls(source, received_at_ms, &body, &rejected);
+            let rejected = RejectedCalls { named: &rejected, in_all: rejected_count };
+            inner.rejected.report_calls(source, received_at_ms, &body, rejected);
         }
         inner.counters.accepted.increment(accepted as u64);
         inner.counters.adjust(adjusted);

@@ -22,19 +22,30 @@ impl RejectedEvents {
         self.report(source, at_ms, &events);
     }
 
-    /// [`RejectedEvents::report`] of calls in this body. The text of one without a key is not kept.
+    /// [`RejectedEvents::report`] of calls in this body, `in_all` with those that are not named. The text of one without
+    /// a key is not kept.
     #[cold]
     pub(crate) fn report_calls(
         &self,
         source: EventSource<'_>,
         at_ms: i64,
         body: &[u8],
-        rejected: &[Rejected],
+        rejected: RejectedCalls<'_>,
     ) {
+        let RejectedCalls { named, in_all } = rejected;
         let events: Vec<RejectedEvent<'_>> =
-            rejected.iter().map(|one| event(one, body, one.begin)).collect();
-        self.report(source, at_ms, &events);
+            named.iter().map(|one| event(one, body, one.begin)).collect();
+        self.report_some(source, at_ms, &events, in_all);
     }
+}
+
+/// The refused calls of one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RejectedCalls<'r> {
+    /// The first of them.
+    pub(crate) named: &'r [Rejected],
+    /// How many there are.
+    pub(crate) in_all: usize,
 }
 
 /// A refused element whose text begins there in the body.

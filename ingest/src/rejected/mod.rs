@@ -22,6 +22,7 @@ use crate::live::LiveEvents;
 
 pub use crate::model::rejection::{EventSource, KeptRejection};
 
+pub(crate) use self::elements::RejectedCalls;
 pub use self::{
     sample::first_value,
     waiting::{RejectedBatch, UnlistedEvents},
@@ -79,6 +80,17 @@ impl RejectedEvents {
 
     /// Takes events of one request that were refused, in the order in which they were sent. Never waits.
     pub fn report(&self, source: EventSource<'_>, at_ms: i64, events: &[RejectedEvent<'_>]) {
+        self.report_some(source, at_ms, events, events.len());
+    }
+
+    /// Likewise, of so many in all: those that are not named are counted only.
+    fn report_some(
+        &self,
+        source: EventSource<'_>,
+        at_ms: i64,
+        events: &[RejectedEvent<'_>],
+        in_all: usize,
+    ) {
         if events.is_empty() {
             return;
         }
@@ -86,8 +98,9 @@ impl RejectedEvents {
         let newest = events.get(events.len().saturating_sub(limit)..).unwrap_or_default();
         let kept: Vec<Arc<KeptRejection>> =
             newest.iter().map(|event| Arc::new(event.keep(source, at_ms))).collect();
-        self.0.live.offer_rejected(source.workspace_id, &kept, events.len());
-        let cut = (events.len() - kept.len()) as u64;
+        let in_all = in_all.max(events.len());
+        self.0.live.offer_rejected(source.workspace_id, &kept, in_all);
+        let cut = (in_all - kept.len()) as u64;
         let unlisted = self.0.waiting.lock().push(source.workspace_id, at_ms, kept, cut);
         self.0.unlisted.increment(unlisted);
         self.0.arrived.notify_one();
@@ -112,7 +125,8 @@ impl RejectedEvents {
 }
 
 impl RejectedEvent<'_> {
-    fn keep(&self, source: EventSource<'_>, at_ms: i64) -> KeptRejection {
+    /// What is kept of it: texts within their limits.
+    pub fn keep(&self, source: EventSource<'_>, at_ms: i64) -> KeptRejection {
         let text = |text: Option<&str>| text.map(|text| storable(text, TEXT_BYTES_MAX));
         let value = first_value(self.body, BODY_SAMPLE_BYTES_MAX);
         KeptRejection {

@@ -18,6 +18,8 @@ pub(super) struct FieldNames {
     pub(super) group_id: &'static str,
     pub(super) message_id: &'static str,
     pub(super) traits: &'static str,
+    /// Likewise of a group.
+    pub(super) group_traits: &'static str,
     /// Fields that take neither object nor array.
     pub(super) plain: &'static [&'static str],
     /// Fields that take an object.
@@ -32,6 +34,7 @@ pub(super) const SEGMENT: FieldNames = FieldNames {
     group_id: "groupId",
     message_id: "messageId",
     traits: "traits",
+    group_traits: "traits",
     plain: &[
         "type",
         "event",
@@ -57,6 +60,7 @@ pub(super) const POSTHOG: FieldNames = FieldNames {
     group_id: "$group_key",
     message_id: "uuid",
     traits: "$set",
+    group_traits: "$group_set",
     plain: &["event", "distinct_id", "uuid", "timestamp", "offset", "sent_at"],
     objects: &["properties", "$set", "$set_once"],
 };
@@ -76,6 +80,8 @@ pub(super) struct Call<'t, 'a> {
     pub(super) message_id: Field<'a>,
     pub(super) timestamp: Field<'a>,
     pub(super) original_timestamp: Field<'a>,
+    /// The field that `timestamp` was read from, where it is another one.
+    pub(super) time_field: Option<&'static str>,
     pub(super) sent_at: Field<'a>,
     /// Milliseconds from the event to its sending.
     pub(super) offset: Field<'a>,
@@ -134,6 +140,7 @@ impl<'t, 'a> Call<'t, 'a> {
         }
         if matches!(self.timestamp, Field::Absent) {
             self.timestamp = self.original_timestamp;
+            self.time_field = Some("originalTimestamp");
         }
         // rudder-sdk-python sends the traits of identify there alone.
         if let (Sent::Absent, Some(context)) = (&self.traits, self.context) {

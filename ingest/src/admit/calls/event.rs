@@ -49,7 +49,9 @@ impl<'a> Headings<'a> {
             received_at_ms: request.request.context.received_at_ms,
         })
         .unwrap_or_else(|fault| {
-            errors.push(fault);
+            // Faults are worded for `timestamp`.
+            let name = call.time_field.unwrap_or("timestamp");
+            errors.push(fault.replacen("timestamp", name, 1));
             Moment::default()
         });
         Self { user_id, anonymous_id, message_id, moment }

@@ -144,18 +144,23 @@ impl CallReader<'_> {
         let protocol = request.rules.protocol;
         let names = protocol.names();
         let headings = Headings::read(call, place, request, &mut errors);
-        text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
+        let group_id = text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
         if is_blank(&call.group_id) {
             errors.push(format!("{} is required", names.group_id));
         }
         check_scope(request.rules, &mut errors);
-        let made: Vec<Member<'_, '_>> = [(GROUP_ID, call.group), (GROUP, object(&call.traits))]
+        // One at fault has its own message.
+        let group = call.group.filter(|_| !group_id.is_empty());
+        let made: Vec<Member<'_, '_>> = [(GROUP_ID, group), (GROUP, object(&call.traits))]
             .into_iter()
             .filter_map(|(name, value)| Some(Member { name: Cow::Borrowed(name), value: value? }))
             .collect();
         self.profile.attributes.compose(&made, NO_OPTIONAL);
-        let fault = traits_fault(&call.traits, &self.profile.attributes, "traits");
-        errors.extend(fault);
+        let name = names.group_traits;
+        let fault = traits_fault(&call.traits, &self.profile.attributes, name);
+        // As the caller sent them: not within the attribute that they become.
+        let (kept, sent) = (format!("{name}.{GROUP}."), format!("{name}."));
+        errors.extend(fault.map(|fault| fault.replacen(&kept, &sent, 1)));
         if !errors.is_empty() {
             return Err(errors);
         }

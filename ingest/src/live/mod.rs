@@ -144,12 +144,7 @@ impl LiveEvents {
     }
 
     /// Offers events of one request that were refused, the last of so many.
-    pub(crate) fn offer_rejected(
-        &self,
-        workspace: Uuid,
-        events: &[Arc<KeptRejection>],
-        count: usize,
-    ) {
+    pub fn offer_rejected(&self, workspace: Uuid, events: &[Arc<KeptRejection>], count: usize) {
         let Some(watched) = self.watched(workspace) else { return };
         watched.rejected.pass_over((count - events.len()) as u64);
         for event in events {

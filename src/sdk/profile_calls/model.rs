@@ -25,17 +25,14 @@ pub fn phone_fault(text: &str) -> Option<String> {
 #[derive(Debug)]
 pub(super) struct Change<'c> {
     pub(super) upsert: Upsert,
-    /// The keys of its calls.
-    pub(super) keys: Vec<CallKey>,
-    pub(super) links: Vec<AnonymousId<'c>>,
+    pub(super) calls: Vec<ProfileCall<'c>>,
 }
 
-/// An anonymous id of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AnonymousId<'c> {
-    pub(super) id: &'c str,
-    /// When the call happened: milliseconds since the epoch.
-    pub(super) at_ms: i64,
+impl Change<'_> {
+    /// The keys of its calls.
+    pub(super) fn keys(&self) -> Vec<CallKey> {
+        self.calls.iter().map(key).collect()
+    }
 }
 
 /// Calls that are applied together.
@@ -90,37 +87,34 @@ impl<'c> Open<'c> {
     fn add(&mut self, call: &ProfileCall<'c>) {
         let change = change(call);
         let last = self.last.get(call.user_id).and_then(|place| self.changes.get_mut(*place));
-        match last {
+        let apart = match last {
             Some(last) if last.upsert.manner == change.upsert.manner => last.absorb(change),
-            _ => {
-                self.last.insert(call.user_id, self.changes.len());
-                self.changes.push(change);
-            }
+            _ => Some(change),
+        };
+        if let Some(change) = apart {
+            self.last.insert(call.user_id, self.changes.len());
+            self.changes.push(change);
         }
     }
 }
 
 impl Change<'_> {
-    /// Adds a later change of the same profile, made in the same manner.
-    fn absorb(&mut self, later: Self)
+    /// Adds a later change of the same profile, made in the same manner. Gives it back where both together break a
+    /// limit of attributes, although each does not.
+    fn absorb(&mut self, later: Self) -> Option<Self>
     where
         Self: Sized,
     {
         let earlier = &mut self.upsert;
-        let later_upsert = later.upsert;
         let is_once = earlier.manner.is_once;
         let merged = Attributes::merged(
             earlier.attributes.as_ref(),
-            later_upsert.attributes.as_ref(),
+            later.upsert.attributes.as_ref(),
             is_once,
         );
-        match merged {
-            Ok(merged) => earlier.attributes = merged,
-            // Each is within the limits, both are not: what came first stays.
-            Err(fault) => {
-                tracing::warn!(%fault, "traits of one person cannot be merged, the later ones are left out");
-            }
-        }
+        let Ok(merged) = merged else { return Some(later) };
+        earlier.attributes = merged;
+        let later_upsert = later.upsert;
         let keeps_addresses = earlier.manner.keeps_addresses();
         let keeps = |has: bool| keeps_addresses && has;
         if later_upsert.email.is_some() && !keeps(earlier.email.is_some()) {
@@ -129,12 +123,13 @@ impl Change<'_> {
         if later_upsert.phone.is_some() && !keeps(earlier.phone.is_some()) {
             earlier.phone = later_upsert.phone;
         }
-        self.keys.extend(later.keys);
-        self.links.extend(later.links);
+        self.calls.extend(later.calls);
+        None
     }
 }
 
-fn change<'c>(call: &ProfileCall<'c>) -> Change<'c> {
+/// The change of one call.
+pub(super) fn change<'c>(call: &ProfileCall<'c>) -> Change<'c> {
     let filled = |text: &'c str| (!text.is_empty()).then_some(text);
     let attributes = filled(call.attributes).filter(|text| *text != "{}");
     let manner = Manner {
@@ -142,7 +137,6 @@ fn change<'c>(call: &ProfileCall<'c>) -> Change<'c> {
         is_once: call.is_once,
         is_known_only: call.is_known_only,
     };
-    let link = AnonymousId { id: call.anonymous_id, at_ms: call.timestamp_ms };
     Change {
         upsert: Upsert {
             key: Key::External(call.user_id.to_owned()),
@@ -152,8 +146,7 @@ fn change<'c>(call: &ProfileCall<'c>) -> Change<'c> {
             attributes: attributes.and_then(|text| Attributes::read_text(text).ok()),
             manner,
         },
-        keys: vec![key(call)],
-        links: filled(call.anonymous_id).map(|_| link).into_iter().collect(),
+        calls: vec![*call],
     }
 }
 
@@ -182,7 +175,7 @@ mod tests {
     fn shown(calls: &[ProfileCall<'_>]) -> Vec<Vec<String>> {
         let show = |change: &Change<'_>| {
             let attributes = change.upsert.attributes.as_ref().map_or("", Attributes::as_str);
-            format!("{} {attributes} {}", change.upsert.external_id().unwrap(), change.keys.len())
+            format!("{} {attributes} {}", change.upsert.external_id().unwrap(), change.calls.len())
         };
         steps(calls.iter().copied())
             .iter()
@@ -209,6 +202,18 @@ mod tests {
         let calls =
             [once(set("ann", "1", r#"{"a":1}"#)), once(set("ann", "2", r#"{"a":2,"b":2}"#))];
         assert_eq!(shown(&calls), [[r#"ann {"a":1,"b":2} 2"#]]);
+    }
+
+    #[test]
+    fn calls_that_break_a_limit_together_stay_apart() {
+        let traits = |begin: usize| {
+            let members: Vec<String> =
+                (begin..begin + 150).map(|number| format!("\"k{number:03}\":1")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let (first, second) = (traits(0), traits(150));
+        let calls = [set("ann", "1", &first), set("ann", "2", &second), set("ann", "3", "{}")];
+        assert_eq!(shown(&calls), [[format!("ann {first} 1"), format!("ann {second} 2")]]);
     }
 
     #[test]

@@ -59,9 +59,9 @@ struct ListedRejection {
     /// The id that its sender gave it: `clientEventId`, `messageId` or `uuid`.
     message_id: Option<String>,
     reason: String,
-    /// The id of the key it was sent with.
+    /// The id of the key it was sent with; empty for what was refused after it was acknowledged.
     key_id: String,
-    /// Its text as it was sent, cut after 2,048 bytes.
+    /// Its text as it was sent, cut after 2,048 bytes; likewise empty.
     body: String,
 }
 

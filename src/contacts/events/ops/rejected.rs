@@ -1,8 +1,8 @@
 //! Refused events: stored in batches by a worker, listed, deleted after seven days.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use ingest::rejected::RejectedBatch;
+use ingest::rejected::{EventSource, RejectedBatch, RejectedEvent};
 use kernel::{Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
 use supervisor::{Backoff, Heartbeat};
@@ -60,6 +60,29 @@ async fn store_batch(app: &Services, batch: &RejectedBatch) -> Result<()> {
     let mut tx = app.db().begin().await?;
     store::store(&mut tx, batch).await?;
     tx.commit().await?;
+    Ok(())
+}
+
+/// Lists events that a rule refused after they were acknowledged, and shows them to listeners. Those that are listed
+/// already are left out, so that events that are read again are listed once.
+///
+/// # Errors
+/// When the store is away.
+pub async fn list_late(
+    app: &Services,
+    source: EventSource<'_>,
+    events: &[RejectedEvent<'_>],
+) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let workspace = WorkspaceId::new(source.workspace_id);
+    let at_ms = app.clock().now().millis();
+    let kept = events.iter().map(|event| Arc::new(event.keep(source, at_ms))).collect();
+    let mut tx = app.db().begin().await?;
+    let new = store::store_new(&mut tx, workspace, kept).await?;
+    tx.commit().await?;
+    app.intake().live().offer_rejected(source.workspace_id, &new, new.len());
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Refused events in PostgreSQL.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use ingest::rejected::{KeptRejection, RejectedBatch};
@@ -13,20 +13,63 @@ use crate::events::model::rejected::{RefusedEvent, RefusedEvents};
 /// Refused events of one workspace that are listed: the newest.
 const LISTED_MAX: i64 = 1_000;
 
-/// Stores a batch, and deletes what its workspaces have too many of; the deleted ones are counted.
-pub(crate) async fn store(connection: &mut PgConnection, batch: &RejectedBatch) -> Result<()> {
-    // One process at a time: what is deleted is counted once, and no two wait for each other.
+/// Waits until no other process stores refused events, and keeps others waiting for the rest of the transaction.
+async fn lock(connection: &mut PgConnection) -> Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('millrace.rejected_events', 0)) is null as x"
     )
     .fetch_one(&mut *connection)
     .await?;
+    Ok(())
+}
+
+/// Stores a batch, and deletes what its workspaces have too many of; the deleted ones are counted.
+pub(crate) async fn store(connection: &mut PgConnection, batch: &RejectedBatch) -> Result<()> {
+    // One process at a time: what is deleted is counted once, and no two wait for each other.
+    lock(&mut *connection).await?;
     insert(connection, &batch.events).await?;
     count(connection, batch).await?;
     let mut workspaces: Vec<Uuid> = batch.events.iter().map(|event| event.workspace_id).collect();
     workspaces.sort_unstable();
     workspaces.dedup();
     trim(connection, &workspaces).await
+}
+
+/// Stores refused events of one workspace, and returns them, but for those that are listed already: with the same id,
+/// user and reason.
+pub(crate) async fn store_new(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    mut events: Vec<Arc<KeptRejection>>,
+) -> Result<Vec<Arc<KeptRejection>>> {
+    lock(&mut *connection).await?;
+    let column = Columns::of(&events);
+    let listed = sqlx::query_scalar!(
+        r#"select wish.place as "place!"
+           from unnest($2::text[], $3::text[], $4::text[]) with ordinality
+               as wish (client_event_id, user_id, reason, place)
+           where exists (
+               select from rejected_event e
+               where e.workspace_id = $1 and e.client_event_id = wish.client_event_id
+                   and e.user_id = wish.user_id and e.reason = wish.reason)"#,
+        workspace.uuid(),
+        &column.event_ids as _,
+        &column.users as _,
+        &column.reasons as _,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let listed: HashSet<i64> = listed.into_iter().collect();
+    let mut place = 0;
+    events.retain(|_| {
+        place += 1;
+        !listed.contains(&place)
+    });
+    let batch = RejectedBatch { events, ..RejectedBatch::default() };
+    if !batch.is_empty() {
+        store(connection, &batch).await?;
+    }
+    Ok(batch.events)
 }
 
 async fn insert(connection: &mut PgConnection, events: &[Arc<KeptRejection>]) -> Result<()> {

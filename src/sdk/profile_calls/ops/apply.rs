@@ -6,11 +6,11 @@ use contacts::users::{
     model::{CallKey, Upsert},
     ops::{
         calls,
-        upsert::{ClaimedUpserts, WriteContext, upsert_claimed},
+        upsert::{ClaimedUpserts, Upserted, WriteContext, upsert_claimed},
     },
 };
 use identity::{
-    model::{Alias, Aliased, Link, LinkSource, Trust},
+    model::{Alias, Aliased, Link, LinkSource, Linked, Trust},
     ops as identities,
 };
 use ingest::record::{ProfileCall, ProfileCallKind};
@@ -18,7 +18,8 @@ use kernel::{Error, Result, Tenant, Timestamp, UserId, WorkspaceId};
 use supervisor::Backoff;
 use web::{Services, audit::Origin, http::Requester};
 
-use crate::profile_calls::model::{Change, Step, key, steps};
+use super::refusals::{self, Refusal};
+use crate::profile_calls::model::{Change, Step, change as change_of, key, steps};
 
 /// Where these changes come from, as the audit history names it.
 const SOURCE: &str = "sdk";
@@ -100,7 +101,7 @@ impl Step<'_> {
     /// Number of its calls.
     fn calls(&self) -> u64 {
         match self {
-            Self::Changes(changes) => changes.iter().map(|change| change.keys.len() as u64).sum(),
+            Self::Changes(changes) => changes.iter().map(|change| change.calls.len() as u64).sum(),
             Self::Join(_) => 1,
         }
     }
@@ -129,37 +130,111 @@ async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Re
         return Ok(());
     };
     match step {
-        Step::Changes(changes) => change(context, changes).await,
-        Step::Join(call) => join(context, call).await,
+        Step::Changes(changes) => change(app, context, changes).await,
+        Step::Join(call) => join(app, context, call).await,
     }
 }
 
-async fn change(context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<()> {
+/// What became of changes.
+#[derive(Debug, Default)]
+struct Outcomes<'c> {
+    links: Vec<WantedLink<'c>>,
+    refusals: Vec<Refusal<'c>>,
+}
+
+/// A call with an anonymous id, and the profile it belongs to.
+#[derive(Debug, Clone, Copy)]
+struct WantedLink<'c> {
+    call: ProfileCall<'c>,
+    user: UserId,
+}
+
+impl<'c> Outcomes<'c> {
+    /// Takes the outcomes of changes. Gives the calls of those that were refused, each as a change of its own, where
+    /// several were one change.
+    fn take(&mut self, changes: &[Change<'c>], outcomes: Vec<Result<Upserted>>) -> Vec<Change<'c>> {
+        let mut apart = Vec::new();
+        for (change, outcome) in changes.iter().zip(outcomes) {
+            let calls = &change.calls;
+            let name = match outcome {
+                Ok(Upserted { id: user, .. }) => {
+                    let with_ids = calls.iter().filter(|call| !call.anonymous_id.is_empty());
+                    self.links.extend(with_ids.map(|call| WantedLink { call: *call, user }));
+                    "applied"
+                }
+                Err(Error::NotFound(_)) => "no_profile",
+                Err(_) if calls.len() > 1 => {
+                    apart.extend(calls.iter().map(change_of));
+                    continue;
+                }
+                Err(error) => {
+                    let refusal =
+                        |call: &ProfileCall<'c>| Refusal { call: *call, reason: error.message() };
+                    self.refusals.extend(calls.iter().map(refusal));
+                    "refused"
+                }
+            };
+            count(name, calls.len() as u64);
+        }
+        apart
+    }
+}
+
+async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<()> {
     let workspace = context.tenant.workspace;
-    let upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
-    let claims: Vec<Vec<CallKey>> = changes.iter().map(|change| change.keys.clone()).collect();
-    let claimed = ClaimedUpserts { upserts: &upserts, claims: &claims };
-    let outcomes = upsert_claimed(context, claimed).await?;
-    let mut links = Vec::new();
-    for (change, outcome) in changes.iter().zip(&outcomes) {
-        let name = match outcome {
-            Ok(upserted) => {
-                links.extend(change.links.iter().map(|it| as_link(it.id, upserted.id, it.at_ms)));
-                "applied"
-            }
-            Err(Error::NotFound(_)) => "no_profile",
-            Err(error) => {
-                tracing::debug!(%workspace, %error, "traits were refused");
-                "refused"
-            }
-        };
-        count(name, change.keys.len() as u64);
+    let mut outcomes = Outcomes::default();
+    let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();
+    let apart = outcomes.take(changes, upserted(context, changes, &claims).await?);
+    // From here on the keys are stored: what fails is tried again by itself.
+    if !apart.is_empty()
+        && let Some(Tried::Done(found)) =
+            retried(workspace, || upserted(context, &apart, &[])).await
+    {
+        outcomes.take(&apart, found);
     }
-    if !links.is_empty() {
-        // The change is applied: what fails here is tried again by itself.
-        retried(workspace, || identities::link(context, &links)).await;
+    let Outcomes { links, mut refusals } = outcomes;
+    if !links.is_empty()
+        && let Some(Tried::Done(refused)) = retried(workspace, || linked(context, &links)).await
+    {
+        refusals.extend(refused);
     }
+    retried(workspace, || refusals::list(app, workspace, &refusals)).await;
     Ok(())
+}
+
+/// Applies changes, and gives the outcome of each.
+async fn upserted(
+    context: WriteContext<'_>,
+    changes: &[Change<'_>],
+    claims: &[Vec<CallKey>],
+) -> Result<Vec<Result<Upserted>>> {
+    let upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
+    upsert_claimed(context, ClaimedUpserts { upserts: &upserts, claims }).await
+}
+
+/// Links anonymous ids, and gives the calls whose profile has no room for them. That an id is of another profile is no
+/// fault: people share devices.
+async fn linked<'c>(
+    context: WriteContext<'_>,
+    wanted: &[WantedLink<'c>],
+) -> Result<Vec<Refusal<'c>>> {
+    let links: Vec<Link<'_>> = wanted
+        .iter()
+        .map(|WantedLink { call, user }| Link {
+            anonymous_id: call.anonymous_id,
+            user: *user,
+            source: LinkSource::Identify,
+            at: Timestamp::from_millis(call.timestamp_ms),
+        })
+        .collect();
+    let outcomes = identities::link(context, &links).await?;
+    let full = wanted.iter().zip(outcomes).filter(|(_, linked)| *linked == Linked::Full);
+    Ok(full.map(|(link, linked)| no_room(&link.call, linked)).collect())
+}
+
+fn no_room<'c>(call: &ProfileCall<'c>, linked: Linked) -> Refusal<'c> {
+    let name = if call.kind == ProfileCallKind::Set { "anonymousId" } else { "previousId" };
+    Refusal { call: *call, reason: format!("{name} is not linked: {linked}") }
 }
 
 /// Links of calls that were applied before: the process may have ended between a change and its links.
@@ -172,17 +247,14 @@ async fn link_again(
     let mut links = Vec::with_capacity(calls.len());
     for call in calls {
         let user = identities::profile_of(context.db, workspace, call.user_id).await?;
-        links.extend(user.map(|user| as_link(call.anonymous_id, user, call.timestamp_ms)));
+        links.extend(user.map(|user| WantedLink { call: **call, user }));
     }
-    identities::link(context, &links).await.map(drop)
-}
-
-fn as_link(anonymous_id: &str, user: UserId, at_ms: i64) -> Link<'_> {
-    Link { anonymous_id, user, source: LinkSource::Identify, at: Timestamp::from_millis(at_ms) }
+    let refusals = linked(context, &links).await?;
+    refusals::list(app, workspace, &refusals).await
 }
 
 /// Joins two ids. To do so again changes nothing, so the key is stored afterwards.
-async fn join(context: WriteContext<'_>, call: &ProfileCall<'_>) -> Result<()> {
+async fn join(app: &Services, context: WriteContext<'_>, call: &ProfileCall<'_>) -> Result<()> {
     let (db, workspace) = (context.db, context.tenant.workspace);
     let trust = if call.is_public { Trust::Public } else { Trust::Server };
     let origin = Origin {
@@ -191,17 +263,14 @@ async fn join(context: WriteContext<'_>, call: &ProfileCall<'_>) -> Result<()> {
         requester: Requester::default(),
     };
     let alias = order(context, call).await?;
-    let name = match identities::alias(context, &origin, trust, alias).await? {
-        Aliased::Refused(reason) => {
-            tracing::debug!(%workspace, %reason, "an alias was refused");
-            "refused"
-        }
-        Aliased::Linked { .. } | Aliased::Named(_) | Aliased::Merged(_) | Aliased::Known(_) => {
-            "applied"
-        }
+    let refusal = match identities::alias(context, &origin, trust, alias).await? {
+        Aliased::Refused(reason) => Some(Refusal { call: *call, reason: reason.to_string() }),
+        Aliased::Linked { linked: Linked::Full, .. } => Some(no_room(call, Linked::Full)),
+        Aliased::Linked { .. } | Aliased::Named(_) | Aliased::Merged(_) | Aliased::Known(_) => None,
     };
+    refusals::list(app, workspace, refusal.as_slice()).await?;
     calls::claim(db, workspace, &[key(call)], context.now).await?;
-    count(name, 1);
+    count(if refusal.is_some() { "refused" } else { "applied" }, 1);
     Ok(())
 }
 

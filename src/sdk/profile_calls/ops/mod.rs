@@ -1,6 +1,7 @@
-//! The consumer of the spool that applies calls, and how it applies them.
+//! The consumer of the spool that applies calls, how it applies them, and where it lists what a rule refuses.
 
 mod apply;
 mod consumer;
+mod refusals;
 
 pub use self::consumer::{ProfileCalls, ProfileCallsError};

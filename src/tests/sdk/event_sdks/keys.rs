@@ -67,11 +67,18 @@ async fn a_revoked_key_is_refused_at_the_next_retry() {
             async move { issued::revoke(&db, Clock::system().now(), id).await.unwrap() }
         })
         .await;
-    eventually("the key is refused", || async {
+    let refused = eventually("the key is refused", || async {
         let request = sender.request("/v1/batch").json(&json!({"batch": [call]}));
-        (request.send().await.unwrap().status() == 401).then_some(())
+        let answer = request.send().await.unwrap();
+        (answer.status() == 401).then_some(answer)
     })
     .await;
+    // rudder-sdk-python reads there that it may stop.
+    assert_eq!(refused.json::<Value>().await.unwrap()["code"], 401);
+    // The key in a body counts as revoked, too.
+    let body = json!({"api_key": sender.key, "batch": [{"event": "F", "distinct_id": "ann"}]});
+    let request = sender.http.request(Method::POST, "/batch/").json(&body);
+    assert_eq!(sender.http.send(request, 401).await.json()["code"], 401);
     events(&workspace, "ann", 1).await;
 }
 

@@ -2,14 +2,20 @@
 
 mod bodies;
 mod browser_packages;
+mod faulty_batches;
+mod faulty_fields;
+mod faulty_values;
+mod identity_limits;
 mod installed;
 mod keys;
 mod killed;
+mod killed_packages;
 mod live;
 mod packages;
 mod posthog;
 mod profiles;
 mod segment;
+mod two_nodes;
 
 use kernel::Clock;
 use reqwest::{Method, RequestBuilder};

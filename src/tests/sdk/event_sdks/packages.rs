@@ -19,13 +19,13 @@ const PYTHON: [&str; 3] =
     ["segment-analytics-python==2.4.0", "rudder-sdk-python==2.1.9", "posthog==7.91.1"];
 
 /// Where Node's packages are.
-async fn node() -> Result<PathBuf, String> {
+pub(super) async fn node() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     INSTALLED.get_or_init(|| npm("node", &NODE)).await.clone()
 }
 
 /// The Python that has the packages.
-async fn python() -> Result<PathBuf, String> {
+pub(super) async fn python() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     let install = async || {
         let folder = FOLDER.join("python");

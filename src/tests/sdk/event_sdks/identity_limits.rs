@@ -1,0 +1,263 @@
+//! Storms of identify, aliases in circles, and what is said of links and traits that have no room.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+
+use super::{faulty_batches::refused, segment::identities, *};
+use crate::kit::{Process, data_dir};
+
+/// Identifiers of a profile, its own two among them.
+const IDENTIFIERS_MAX: usize = 1_000;
+const FULL: &str =
+    "anonymousId is not linked: the profile has 1000 identifiers, the most it may have";
+
+fn identify(user: &str, anonymous: &str) -> Value {
+    json!({"type": "identify", "userId": user, "anonymousId": anonymous, "messageId": format!("of {anonymous}"),
+        "traits": {"last": anonymous}})
+}
+
+fn alias(previous: &str, user: &str, id: usize) -> Value {
+    json!({"type": "alias", "previousId": previous, "userId": user, "messageId": format!("alias {id}")})
+}
+
+/// Waits until all that was sent before is applied to profiles.
+async fn applied(workspace: &Workspace, sender: &Sender) {
+    let user = unique("last");
+    // Links follow the profiles that are changed together.
+    sender.batch(&[json!({"type": "identify", "userId": user, "anonymousId": user})]).await;
+    identities(workspace, &user, 3).await;
+}
+
+#[tokio::test]
+async fn an_anonymous_id_of_many_users_belongs_to_the_first() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let name = |number: usize| format!("u{number}");
+    let mut calls: Vec<Value> = (0..100).map(|number| identify(&name(number), "shared")).collect();
+    for (number, call) in calls.iter_mut().enumerate() {
+        call["messageId"] = json!(number.to_string());
+    }
+    sender.batch(&calls).await;
+    // Others follow from many places at once.
+    let storm: Vec<Vec<Value>> = (0..10)
+        .map(|place| {
+            let numbers = 100 + place * 10..110 + place * 10;
+            numbers.map(|number| json!({"type": "identify", "userId": name(number), "anonymousId": "shared"})).collect()
+        })
+        .collect();
+    join_all(storm.iter().map(|calls| sender.batch(calls))).await;
+    sender.batch(&[json!({"type": "track", "event": "E", "anonymousId": "shared"})]).await;
+    applied(&workspace, &sender).await;
+    let ids = identities(&workspace, "u0", 3).await;
+    assert_eq!(ids[2], ("anonymous".to_owned(), "shared".to_owned()));
+    for number in 1..200 {
+        identities(&workspace, &name(number), 2).await;
+    }
+    events(&workspace, "u0", 1).await;
+    // To share a device is no fault.
+    refused(&workspace, 0).await;
+}
+
+/// The ids of calls whose links were refused for lack of room, each once.
+fn without_room(listed: &[Value], user: &str) -> BTreeSet<String> {
+    let ids: BTreeSet<String> = listed
+        .iter()
+        .map(|it| {
+            assert_eq!(
+                (&it["name"], &it["userId"], &it["reason"]),
+                (&json!("identify"), &json!(user), &json!(FULL))
+            );
+            it["messageId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(ids.len(), listed.len(), "each is listed once");
+    ids
+}
+
+/// The calls whose anonymous ids are not among the identifiers.
+fn not_linked(linked: &BTreeSet<String>, anonymous: &[String]) -> BTreeSet<String> {
+    let others = anonymous.iter().filter(|id| !linked.contains(*id));
+    others.map(|id| format!("of {id}")).collect()
+}
+
+#[tokio::test]
+async fn a_user_of_too_many_anonymous_ids_keeps_a_thousand_and_the_others_name_the_limit() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let anonymous: Vec<String> = (0..1_300).map(|number| format!("a{number}")).collect();
+    let calls: Vec<Value> = anonymous.iter().map(|id| identify("ann", id)).collect();
+    join_all(calls.chunks(130).map(|calls| sender.batch(calls))).await;
+    applied(&workspace, &sender).await;
+    let ids = identities(&workspace, "ann", IDENTIFIERS_MAX).await;
+    let listed = refused(&workspace, 302).await;
+    let linked = ids.iter().map(|(_, id)| id.clone()).collect();
+    assert_eq!(without_room(&listed, "ann"), not_linked(&linked, &anonymous));
+    // The traits are applied all the same, and a late retry adds nothing to the list.
+    sender.batch(&[identify("ann", "one-more")]).await;
+    profile(&workspace, "ann", |it| it["attributes"]["last"] == "one-more").await;
+    assert_eq!(refused(&workspace, 303).await[0]["messageId"], "of one-more");
+    for calls in calls.chunks(400) {
+        sender.batch(calls).await;
+    }
+    sender.batch(&[alias("another", "ann", 1)]).await;
+    applied(&workspace, &sender).await;
+    let listed = refused(&workspace, 304).await;
+    assert_eq!((&listed[0]["name"], &listed[0]["messageId"]), (&json!("alias"), &json!("alias 1")));
+    assert_eq!(listed[0]["reason"], FULL.replace("anonymousId", "previousId"));
+    assert_eq!(identities(&workspace, "ann", IDENTIFIERS_MAX).await, ids);
+}
+
+#[tokio::test]
+async fn a_refused_link_is_listed_once_whatever_is_killed() {
+    let dir = data_dir("identity-limits");
+    let (mut process, key) = Process::start(&dir, &[]).await;
+    let key = key.unwrap();
+    let anonymous: Vec<String> = (0..1_060).map(|number| format!("a{number}")).collect();
+    let calls: Vec<Value> = anonymous.iter().map(|id| identify("ann", id)).collect();
+    let send = async |process: &Process, calls: &[Value]| {
+        let client = Client::new(&process.url, None);
+        let request = client.request(Method::POST, "/v1/batch").basic_auth(&key, Some(""));
+        client.send(request.json(&json!({"batch": calls})), 200).await;
+    };
+    let refusals = 2 + anonymous.len() - IDENTIFIERS_MAX;
+    for calls in calls.chunks(265) {
+        send(&process, calls).await;
+        process.kill();
+        process = Process::start(&dir, &[]).await.0;
+    }
+    let listed = async |process: &Process| {
+        let client = process.client(&key);
+        eventually("the refusals are listed", || async {
+            let list = client.get("/events/rejected?limit=1000", 200).await.json();
+            let listed = list["data"].as_array().unwrap().clone();
+            assert_eq!(list["total"], listed.len());
+            (listed.len() >= refusals).then_some(listed)
+        })
+        .await
+    };
+    listed(&process).await;
+    // Those are read again that were applied since the cursor was written; the last call shows that all were.
+    process.kill();
+    let (process, _) = Process::start(&dir, &[]).await;
+    send(&process, &[json!({"type": "identify", "userId": "ann", "traits": {"end": 1}})]).await;
+    let client = process.client(&key);
+    eventually("the last call is applied", || async {
+        let user = client.get("/users/search?query=ann", 200).await.json();
+        (user["data"][0]["attributes"]["end"] == 1).then_some(())
+    })
+    .await;
+    let ids = client.get("/users/ann/identities", 200).await.json();
+    let ids = ids["data"].as_array().unwrap();
+    assert_eq!(ids.len(), IDENTIFIERS_MAX);
+    let linked = ids.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(without_room(&listed(&process).await, "ann"), not_linked(&linked, &anonymous));
+}
+
+/// Aliases in circles, of one id, of two and of three.
+const CIRCLES: [(&str, &str); 6] =
+    [("a", "a"), ("a", "b"), ("b", "a"), ("b", "c"), ("c", "a"), ("a", "c")];
+
+async fn circles(sender: &Sender) {
+    let people = ["a", "b", "c"];
+    let identify =
+        people.map(|name| json!({"type": "identify", "userId": name, "traits": {name: 1}}));
+    sender.batch(&identify).await;
+    let calls: Vec<Value> = CIRCLES
+        .iter()
+        .enumerate()
+        .map(|(id, (previous, user))| alias(previous, user, id))
+        .collect();
+    sender.batch(&calls).await;
+    // Again, each by itself and under another id.
+    for (id, (previous, user)) in CIRCLES.iter().enumerate() {
+        sender.batch(&[alias(previous, user, 10 + id)]).await;
+    }
+}
+
+#[tokio::test]
+async fn aliases_in_circles_end_with_one_person() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    circles(&sender).await;
+    // An id that is no one's is a new person's, whose alias it is.
+    sender.batch(&[alias("new", "new", 20), alias("new", "new", 21)]).await;
+    applied(&workspace, &sender).await;
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c"] {
+        let path = format!("/users/by-user-id/{name}");
+        let user = workspace.api.get(path, 200).await.json();
+        assert_eq!(user["attributes"], json!({"a": 1, "b": 1, "c": 1}), "{name}");
+        ids.push(user["id"].clone());
+    }
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    let found = workspace.api.get("/users", 200).await.json();
+    // The person, the new one, and the last of `applied`.
+    assert_eq!(found["pagination"]["total"], 3, "{found}");
+    refused(&workspace, 0).await;
+}
+
+#[tokio::test]
+async fn what_a_public_key_would_merge_in_circles_is_refused() {
+    let workspace = Workspace::new().await;
+    let app = Sender::app(&workspace).await;
+    circles(&app).await;
+    applied(&workspace, &app).await;
+    for name in ["a", "b", "c"] {
+        let user = profile(&workspace, name, |_| true).await;
+        assert_eq!(user["attributes"], json!({name: 1}));
+        identities(&workspace, name, 2).await;
+    }
+    let listed = refused(&workspace, 10).await;
+    let expected: BTreeSet<String> = [1, 2, 3, 4, 5]
+        .into_iter()
+        .flat_map(|id| [id, 10 + id])
+        .map(|id| format!("alias {id}"))
+        .collect();
+    let mut ids = BTreeSet::new();
+    for refusal in &listed {
+        assert_eq!(
+            (&refusal["name"], &refusal["reason"]),
+            (
+                &json!("alias"),
+                &json!("previousId has a profile, which an SDK key never merges or renames")
+            )
+        );
+        ids.insert(refusal["messageId"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(ids, expected);
+}
+
+#[tokio::test]
+async fn traits_without_room_are_refused_alone_and_name_the_limit() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let traits = |range: std::ops::Range<usize>| {
+        let members = range.map(|number| (format!("k{number}"), json!(1)));
+        Value::Object(members.collect())
+    };
+    let call = |id: &str, traits: Value| json!({"type": "identify", "userId": "ann", "messageId": id, "traits": traits});
+    // Each is within the limit, both together are not.
+    sender.batch(&[call("1", traits(0..150)), call("2", traits(150..300))]).await;
+    applied(&workspace, &sender).await;
+    // With what is stored, only the second of these is beyond it.
+    sender
+        .batch(&[
+            call("3", traits(150..200)),
+            call("4", traits(200..201)),
+            call("5", json!({"k0": 2, "email": "ann@example.test"})),
+        ])
+        .await;
+    let ann = profile(&workspace, "ann", |it| it["attributes"]["k0"] == 2).await;
+    let mut expected = traits(0..200);
+    expected["k0"] = json!(2);
+    assert_eq!((&ann["attributes"], &ann["email"]), (&expected, &json!("ann@example.test")));
+    let listed = refused(&workspace, 2).await;
+    let found: Vec<_> = listed.iter().rev().map(|it| (&it["messageId"], &it["reason"])).collect();
+    let reason = |keys: usize| {
+        json!(format!(
+            "attributes must have at most 200 keys, received {keys} after merging with those stored"
+        ))
+    };
+    assert_eq!(found, [(&json!("2"), &reason(300)), (&json!("4"), &reason(201))]);
+}

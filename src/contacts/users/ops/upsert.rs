@@ -100,13 +100,19 @@ pub struct ClaimedUpserts<'u> {
 }
 
 impl ClaimedUpserts<'_> {
-    /// The keys of the calls of these places.
-    fn keys(&self, places: impl Iterator<Item = usize>) -> Vec<CallKey> {
-        places.filter_map(|place| self.claims.get(place)).flatten().copied().collect()
+    /// The keys of the calls whose outcome is final.
+    fn keys(&self, outcomes: &Outcomes) -> Vec<CallKey> {
+        let of = |(place, outcome): &(usize, Result<Upserted>)| {
+            let keys = self.claims.get(*place)?;
+            let is_final = keys.len() == 1 || matches!(outcome, Ok(_) | Err(Error::NotFound(_)));
+            is_final.then_some(keys)
+        };
+        outcomes.iter().filter_map(of).flatten().copied().collect()
     }
 }
 
-/// Like [`upsert`]. Stores the keys in the transactions that apply their create-or-updates.
+/// Like [`upsert`]. Stores the keys in the transactions that apply their create-or-updates, but not those of a refused one
+/// that several calls make: the caller applies each of these by itself.
 ///
 /// # Errors
 /// When the database cannot be used; a conflict when one of the keys is stored already. Earlier waves have been
@@ -223,7 +229,6 @@ async fn attempt(
     let wave: Vec<&ResolvedUpsert<'_>> =
         resolved.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
 
-    claim(&mut tx, step, &claimed.keys(wave.iter().map(|one| one.place))).await?;
     let mut outcomes: Outcomes = Vec::with_capacity(wave.len());
     let (found, absent): (Vec<&ResolvedUpsert<'_>>, Vec<&ResolvedUpsert<'_>>) =
         wave.into_iter().partition(|one| one.found.is_some());
@@ -233,6 +238,7 @@ async fn attempt(
     outcomes.extend(changed);
     let Some(made) = insert(&mut tx, step, &new).await? else { return Ok(None) };
     outcomes.extend(made);
+    claim(&mut tx, step, &claimed.keys(&outcomes)).await?;
     if let [(_, Ok(only))] = outcomes.as_mut_slice()
         && upserts.len() == 1
     {
@@ -242,7 +248,7 @@ async fn attempt(
     Ok(Some(outcomes))
 }
 
-/// Stores the keys of the calls that a wave applies.
+/// Stores keys of calls.
 async fn claim(tx: &mut PgConnection, step: WaveContext<'_>, keys: &[CallKey]) -> Result<()> {
     if keys.is_empty() {
         return Ok(());

@@ -183,14 +183,9 @@ impl<'c> Outcomes<'c> {
 async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<()> {
     let workspace = context.tenant.workspace;
     let mut outcomes = Outcomes::default();
-    let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();
-    let apart = outcomes.take(changes, upserted(context, changes, &claims).await?);
-    // From here on the keys are stored: what fails is tried again by itself.
-    if !apart.is_empty()
-        && let Some(Tried::Done(found)) =
-            retried(workspace, || upserted(context, &apart, &[])).await
-    {
-        outcomes.take(&apart, found);
+    let apart = outcomes.take(changes, upserted(context, changes).await?);
+    if !apart.is_empty() {
+        outcomes.take(&apart, upserted(context, &apart).await?);
     }
     let Outcomes { links, mut refusals } = outcomes;
     if !links.is_empty()
@@ -206,10 +201,10 @@ async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>
 async fn upserted(
     context: WriteContext<'_>,
     changes: &[Change<'_>],
-    claims: &[Vec<CallKey>],
 ) -> Result<Vec<Result<Upserted>>> {
     let upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
-    upsert_claimed(context, ClaimedUpserts { upserts: &upserts, claims }).await
+    let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();
+    upsert_claimed(context, ClaimedUpserts { upserts: &upserts, claims: &claims }).await
 }
 
 /// Links anonymous ids, and gives the calls whose profile has no room for them. That an id is of another profile is no

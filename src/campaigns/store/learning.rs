@@ -66,8 +66,8 @@ pub(crate) async fn with_trial(
     let ids = sqlx::query!(
         "select workspace_id, id
          from campaign
-         where definition ? 'abTestConfig'
-           and (status = 'active' or status = 'completed' and ab->>'phase' = 'testing' and completed_at >= $1)",
+         where status = 'active' and definition ? 'abTestConfig'
+            or status = 'completed' and completed_at >= $1 and ab->>'phase' = 'testing'",
         completed_since.utc(),
     )
     .fetch_all(db)

@@ -38,6 +38,15 @@ pub enum ProfileCallKind {
 impl ProfileCallKind {
     const ALL: [Self; 3] = [Self::Set, Self::Alias, Self::Join];
 
+    /// What its calls are named in their protocol; groups and changes by PostHog's events are `identify`, too.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "identify",
+            Self::Alias => "alias",
+            Self::Join => "$create_alias",
+        }
+    }
+
     fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }

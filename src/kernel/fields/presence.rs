@@ -84,6 +84,13 @@ pub enum Patch<T> {
     Value(T),
 }
 
+impl Patch<String> {
+    /// The new text where the field was sent; null clears it to an empty one.
+    pub fn or_empty(self) -> Option<String> {
+        self.is_sent().then(|| self.over(None).unwrap_or_default())
+    }
+}
+
 impl<T> Patch<T> {
     /// Whether the field was sent.
     pub fn is_sent(&self) -> bool {

@@ -36,8 +36,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("hosted_page", &["consent", "delivery"]),
     ("identity", &["consent", "users"]),
     ("lists", &["consent"]),
-    // Calls of event SDKs become changes of profiles and links.
-    ("profile_calls", &["identity", "users"]),
+    // Calls of event SDKs become changes of profiles and links; what is refused late is listed with refused events.
+    ("profile_calls", &["events", "identity", "users"]),
     // Apps may do what callers of the API may do, by the same functions.
     (
         "sdk",

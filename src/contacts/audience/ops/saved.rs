@@ -11,6 +11,13 @@ use crate::audience::{
     store::saved,
 };
 
+/// The segments that these targetings use themselves, each once, in the order of their ids.
+fn used_by(targetings: &[&Targeting]) -> Vec<Uuid> {
+    let used = targetings.iter().flat_map(|targeting| targeting.segments());
+    let used: BTreeSet<Uuid> = used.map(SegmentId::uuid).collect();
+    used.into_iter().collect()
+}
+
 /// The saved targetings that these use, themselves or through others.
 ///
 /// # Errors
@@ -20,12 +27,10 @@ pub async fn saved_targetings(
     workspace: WorkspaceId,
     targetings: &[&Targeting],
 ) -> Result<SavedTargetings> {
-    let used = targetings.iter().flat_map(|targeting| targeting.segments());
-    let used: BTreeSet<Uuid> = used.map(SegmentId::uuid).collect();
+    let used = used_by(targetings);
     if used.is_empty() {
         return Ok(SavedTargetings::default());
     }
-    let used: Vec<Uuid> = used.into_iter().collect();
     let saved = saved::with_used(db, workspace, &used).await?;
     for targeting in targetings {
         saved
@@ -67,11 +72,9 @@ pub async fn hold_segments(
     workspace: WorkspaceId,
     targetings: &[&Targeting],
 ) -> Result<()> {
-    let used = targetings.iter().flat_map(|targeting| targeting.segments());
-    let used: BTreeSet<Uuid> = used.map(SegmentId::uuid).collect();
+    let used = used_by(targetings);
     if used.is_empty() {
         return Ok(());
     }
-    let used: Vec<Uuid> = used.into_iter().collect();
     saved::hold(tx, workspace, &used).await
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ingest::{
-    record::{BatchHeader, EventView, ProfileCall, ProfileCallKind},
+    record::{BatchHeader, EventView, ProfileCall},
     rejected::KeptRejection,
 };
 use kernel::Timestamp;
@@ -84,7 +84,7 @@ impl AcceptedEvent {
         let sent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Self {
             event_id: call.call_id.to_owned(),
-            name: name_of(call).to_owned(),
+            name: call.kind.as_str().to_owned(),
             user_id: sent(call.user_id),
             anonymous_id: sent(call.anonymous_id),
             properties: ShownProperties::of(&properties_of(call)),
@@ -92,14 +92,6 @@ impl AcceptedEvent {
             received_at: Timestamp::from_millis(header.received_at_ms),
             key_id: key_id.to_owned(),
         }
-    }
-}
-
-/// The name under which a change of a profile is shown.
-fn name_of(call: &ProfileCall<'_>) -> &'static str {
-    match call.kind {
-        ProfileCallKind::Set => "identify",
-        ProfileCallKind::Alias | ProfileCallKind::Join => "alias",
     }
 }
 
@@ -130,7 +122,7 @@ impl LiveFilter {
     }
 
     pub fn accepts_profile_call(&self, call: &ProfileCall<'_>) -> bool {
-        self.name.as_ref().is_none_or(|name| name == name_of(call))
+        self.name.as_ref().is_none_or(|name| name == call.kind.as_str())
             && self.user.as_ref().is_none_or(|user| user == call.user_id)
     }
 

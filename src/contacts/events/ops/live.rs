@@ -103,48 +103,41 @@ impl LiveWatch {
     }
 
     fn show_accepted(&mut self, batch: &Batch, key_id: &str) {
-        if batch.header().kind == BatchKind::Profiles {
-            return self.show_profile_calls(batch, key_id);
+        let header = batch.header();
+        if header.kind == BatchKind::Profiles {
+            for call in batch.profile_calls() {
+                let is_wanted = self.filter.accepts_profile_call(&call) && self.has_room();
+                if is_wanted && self.shown.insert_profile_call(&call) {
+                    let call = AcceptedEvent::of_profile_call(&call, header, key_id);
+                    self.show(LiveUpdate::Accepted(call));
+                }
+            }
+            return;
         }
         for event in batch.events() {
-            if !self.filter.accepts(&event) {
-                continue;
-            }
-            if self.shown_count >= SHOWN_PER_SECOND {
-                self.left_out += 1;
-            } else if self.shown.insert(&event) {
-                self.shown_count += 1;
-                let event = AcceptedEvent::of(&event, batch.header(), key_id);
-                self.ready.push_back(LiveUpdate::Accepted(event));
-            }
-        }
-    }
-
-    fn show_profile_calls(&mut self, batch: &Batch, key_id: &str) {
-        for call in batch.profile_calls() {
-            if !self.filter.accepts_profile_call(&call) {
-                continue;
-            }
-            if self.shown_count >= SHOWN_PER_SECOND {
-                self.left_out += 1;
-            } else if self.shown.insert_profile_call(&call) {
-                self.shown_count += 1;
-                let call = AcceptedEvent::of_profile_call(&call, batch.header(), key_id);
-                self.ready.push_back(LiveUpdate::Accepted(call));
+            let is_wanted = self.filter.accepts(&event) && self.has_room();
+            if is_wanted && self.shown.insert(&event) {
+                self.show(LiveUpdate::Accepted(AcceptedEvent::of(&event, header, key_id)));
             }
         }
     }
 
     fn show_rejected(&mut self, event: Arc<KeptRejection>) {
-        if !self.filter.accepts_refused(&event) {
-            return;
+        if self.filter.accepts_refused(&event) && self.has_room() {
+            self.show(LiveUpdate::Rejected(event));
         }
-        if self.shown_count >= SHOWN_PER_SECOND {
-            self.left_out += 1;
-        } else {
-            self.shown_count += 1;
-            self.ready.push_back(LiveUpdate::Rejected(event));
-        }
+    }
+
+    /// Whether another may be shown in this second; else it is counted as left out.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.shown_count < SHOWN_PER_SECOND;
+        self.left_out += u64::from(!has_room);
+        has_room
+    }
+
+    fn show(&mut self, update: LiveUpdate) {
+        self.shown_count += 1;
+        self.ready.push_back(update);
     }
 }
 

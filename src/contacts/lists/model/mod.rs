@@ -2,7 +2,7 @@
 use kernel::fields::describe::words_schema;
 use kernel::{
     Channel, ListId, Timestamp,
-    fields::{Field, Fields, Patch, Presence},
+    fields::{Field, Fields, Presence},
     schema::{NAME_CHARS_MAX, Name},
 };
 
@@ -147,15 +147,11 @@ impl ListPatch {
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             name: name(body.optional("name")),
-            description: match body
+            description: body
                 .patch("description")
                 .about("Null clears it.")
                 .text(0..=DESCRIPTION_CHARS_MAX)
-            {
-                Patch::Absent => None,
-                Patch::Null => Some(String::new()),
-                Patch::Value(text) => Some(text),
-            },
+                .or_empty(),
             channels: channels(body, "Each once."),
             is_public: body
                 .optional("isPublic")

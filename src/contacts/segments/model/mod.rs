@@ -5,7 +5,7 @@ pub mod graph;
 use contacts::audience::model::Targeting;
 use kernel::{
     Channel, SegmentId, Timestamp,
-    fields::{Field, Fields, Patch, Presence},
+    fields::{Field, Fields, Presence},
     schema::{NAME_CHARS_MAX, Name},
 };
 
@@ -61,15 +61,11 @@ impl SegmentPatch {
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             name: name(body.optional("name")),
-            description: match body
+            description: body
                 .patch("description")
                 .about("Null clears it.")
                 .text(0..=DESCRIPTION_CHARS_MAX)
-            {
-                Patch::Absent => None,
-                Patch::Null => Some(String::new()),
-                Patch::Value(text) => Some(text),
-            },
+                .or_empty(),
             targeting: body.optional("targeting").about(TARGETING).as_type::<Targeting>().object(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use contacts::events::ops::rejected;
 use ingest::{
     admit::APP_EVENT_ID_PREFIX,
-    record::{ProfileCall, ProfileCallKind},
+    record::ProfileCall,
     rejected::{EventSource, RejectedEvent},
 };
 use kernel::{Result, WorkspaceId};
@@ -39,19 +39,10 @@ fn event<'r>(refusal: &'r Refusal<'_>) -> RejectedEvent<'r> {
     let Refusal { call, reason } = refusal;
     let sent_id = call.call_id.strip_prefix(APP_EVENT_ID_PREFIX).filter(|_| call.is_public);
     RejectedEvent {
-        name: Some(name(call)),
+        name: Some(call.kind.as_str()),
         user_id: Some(call.user_id),
         event_id: Some(sent_id.unwrap_or(call.call_id)),
         reason: reason.into(),
         body: &[],
-    }
-}
-
-/// What the call is named in its protocol.
-fn name(call: &ProfileCall<'_>) -> &'static str {
-    match call.kind {
-        ProfileCallKind::Set => "identify",
-        ProfileCallKind::Alias => "alias",
-        ProfileCallKind::Join => "$create_alias",
     }
 }

@@ -15,7 +15,7 @@ use analytics::{Analytics, ReadLimits};
 use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
-use config::{Role, Settings};
+use config::{Role, Settings, SqlListen};
 use contacts::{ContactState, events::ops::rejected, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
@@ -27,8 +27,10 @@ use ingest::{
     record::Sequence,
     spool::{Spool, SpoolOptions},
 };
+use insights::ops::InsightState;
 use kernel::Clock;
 use parking_lot::Mutex;
+use people_mirror::ops::MirrorStores;
 use providers::{Providers, sender_setup};
 use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
@@ -37,6 +39,7 @@ use sdk::{
     profile_calls::ProfileCalls,
 };
 use sender_domains::{SenderDomainState, dns::Dns};
+use sql_listener::SqlState;
 use supervisor::{Heartbeat, Panicked, Workers};
 use suppressions::ops::census;
 use tokio::{
@@ -98,6 +101,7 @@ pub struct Server {
     app: App,
     api: SocketAddr,
     admin: SocketAddr,
+    sql: Option<SocketAddr>,
     spool: Spool,
     pipeline: Arc<Mutex<Option<Pipeline>>>,
     triggers: Option<Triggers>,
@@ -160,6 +164,12 @@ impl Server {
         let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
         let admin = http::bind(settings.admin_listen)
             .with_context(|| cannot_listen(settings.admin_listen))?;
+        let sql = match settings.sql_listen {
+            SqlListen::Off => None,
+            SqlListen::At(address) => {
+                Some(http::bind(address).with_context(|| cannot_listen(address))?)
+            }
+        };
         let mail = settings
             .inbound
             .listen
@@ -186,6 +196,7 @@ impl Server {
         let mut server = Self {
             api: api.local_addr()?,
             admin: admin.local_addr()?,
+            sql: sql.as_ref().map(TcpListener::local_addr).transpose()?,
             app,
             spool,
             pipeline: Arc::default(),
@@ -200,6 +211,9 @@ impl Server {
             _lock: lock,
         };
         server.listen(api, admin, &settings);
+        if let Some(sql) = sql {
+            server.listen_sql(sql, &settings);
+        }
         server.work_in_background(&settings, &data_dir, options.show_key);
         server.consume(settings.triggers.backlog_bytes)?;
         if let Some(mail) = mail {
@@ -218,6 +232,11 @@ impl Server {
 
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Where tools may ask in SQL, if they may.
+    pub fn sql_address(&self) -> Option<SocketAddr> {
+        self.sql
     }
 
     /// Where bounces are accepted, if they are.
@@ -244,18 +263,40 @@ impl Server {
             ("listener-admin", admin, router::admin(&self.app)),
         ];
         for (name, listener, router) in routers {
-            let front = http::front(router, self.app.clock().clone());
-            let stop = stopped(self.stopping.subscribe());
-            let serve = http::serve(listener, front, serve_options(&settings.http), stop);
-            // A listener is not restarted, since its socket is gone, but its end is reported. An idle
-            // listener does not count as hung.
-            let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
-            self.listeners.push(tokio::spawn(async move {
-                let drained = heartbeat.attempt_async(serve).await?;
-                heartbeat.ended();
-                Ok(drained)
-            }));
+            self.answer(name, listener, router, serve_options(&settings.http));
         }
+    }
+
+    /// Answers callers who ask in SQL.
+    fn listen_sql(&mut self, listener: TcpListener, settings: &Settings) {
+        let is_embedded = settings.clickhouse_url.is_none();
+        let state = SqlState::new(self.app.services().clone(), &settings.sql, is_embedded);
+        let options = ServeOptions {
+            connections_max: open_files::connections(settings.sql.connections_max),
+            ..serve_options(&settings.http)
+        };
+        self.answer("listener-sql", listener, sql_listener::router(state.clone()), options);
+        self.keep("sql-views", move |heartbeat| state.clone().prepare(heartbeat));
+    }
+
+    fn answer(
+        &mut self,
+        name: &'static str,
+        listener: TcpListener,
+        router: axum::Router,
+        options: ServeOptions,
+    ) {
+        let front = http::front(router, self.app.clock().clone());
+        let stop = stopped(self.stopping.subscribe());
+        let serve = http::serve(listener, front, options, stop);
+        // A listener is not restarted, since its socket is gone, but its end is reported. An idle
+        // listener does not count as hung.
+        let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
+        self.listeners.push(tokio::spawn(async move {
+            let drained = heartbeat.attempt_async(serve).await?;
+            heartbeat.ended();
+            Ok(drained)
+        }));
     }
 
     /// Starts the consumers of the spool beside the pipeline into ClickHouse.
@@ -295,6 +336,11 @@ impl Server {
         let app = self.app.clone();
         self.keep("identity-mirror", move |heartbeat| {
             mirror::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("people-mirror", move |heartbeat| {
+            let stores = MirrorStores { db: app.db().clone(), analytics: app.analytics().clone() };
+            people_mirror::ops::watch(stores, heartbeat)
         });
         let app = self.app.clone();
         self.keep("rejected-events", move |heartbeat| {
@@ -497,6 +543,7 @@ fn assemble(
     Ok(App {
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
+        insights: InsightState::new(delivery.contacts().clone()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
             in_app: LiveCampaigns::default(),

@@ -103,6 +103,21 @@ const MIGRATIONS: &[Migration] = &[
         name: "anonymous_timeline",
         text: include_str!("../../../migrations/clickhouse/0014_anonymous_timeline.sql"),
     },
+    Migration {
+        version: 15,
+        name: "people",
+        text: include_str!("../../../migrations/clickhouse/0015_people.sql"),
+    },
+    Migration {
+        version: 17,
+        name: "insight_members",
+        text: include_str!("../../../migrations/clickhouse/0017_insight_members.sql"),
+    },
+    Migration {
+        version: 18,
+        name: "event_days",
+        text: include_str!("../../../migrations/clickhouse/0018_event_days.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

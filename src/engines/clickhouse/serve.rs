@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use analytics::sql_access;
 use anyhow::Context as _;
 use nix::{
     sys::stat::{Mode, umask},
@@ -46,9 +47,10 @@ pub async fn serve() -> anyhow::Result<()> {
         listener,
         user: request.user,
         password: request.password,
-        database: request.database,
+        database: request.database.clone(),
         memory_bytes: request.memory_bytes,
         connections: request.connections,
+        row_access: Some(row_access(&request.database)),
     };
     let ready = |ready: clickhouse_embedded::Ready| {
         let answer = serde_json::to_string(&Listening {
@@ -63,6 +65,22 @@ pub async fn serve() -> anyhow::Result<()> {
         let _ = stop.await;
     };
     clickhouse_embedded::serve(options, ready, stop).await
+}
+
+/// The role of callers who ask in SQL.
+fn row_access(database: &str) -> clickhouse_embedded::RowAccess {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    clickhouse_embedded::RowAccess {
+        role: sql_access::READER_ROLE.to_owned(),
+        definer: sql_access::DEFINER_USER.to_owned(),
+        database: database.to_owned(),
+        tables: owned(&sql_access::TABLES),
+        condition: sql_access::rows_in_sql(),
+        views: owned(&sql_access::ViewDatabases::of(database).all()),
+        open_system_tables: owned(&sql_access::OPEN_SYSTEM_TABLES),
+        system_tables: owned(&sql_access::VIEWED_SYSTEM_TABLES),
+        restricted: sql_access::is_restricted_in_sql(),
+    }
 }
 
 /// Takes the listening socket and the stream to the parent from standard input and output, and replaces these

@@ -1,6 +1,6 @@
 //! How calls become changes of profiles.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use contacts::users::model::{
     CallKey, Key, Manner, PHONE_CHARS_MAX, Upsert, attributes::Attributes,
@@ -33,6 +33,13 @@ impl Change<'_> {
     pub(super) fn keys(&self) -> Vec<CallKey> {
         self.calls.iter().map(key).collect()
     }
+
+    /// Ids and addresses of the person, as the calls have them.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let ids = self.calls.iter().flat_map(|call| [call.user_id, call.anonymous_id]);
+        let addresses = self.calls.iter().flat_map(|call| [call.email, call.phone]);
+        ids.chain(addresses).filter(|name| !name.is_empty())
+    }
 }
 
 /// Calls that are applied together.
@@ -46,6 +53,24 @@ pub(super) enum Step<'c> {
 
 /// Most changes of one step.
 const CHANGES_MAX: usize = 1_000;
+
+/// Fewest changes of a transaction, where they could be applied by several.
+const CHANGES_PER_TRANSACTION_MIN: usize = 100;
+
+/// Halves of these changes that may be applied at the same time: no id or address is in both, so that their order does
+/// not matter. None where they are few or share one.
+pub(super) fn halves<'s, 'c>(changes: &'s [Change<'c>]) -> Option<[&'s [Change<'c>]; 2]> {
+    if changes.len() < 2 * CHANGES_PER_TRANSACTION_MIN {
+        return None;
+    }
+    let (first, second) = changes.split_at(changes.len() / 2);
+    let names: HashSet<&str> = first.iter().flat_map(Change::names).collect();
+    second
+        .iter()
+        .flat_map(Change::names)
+        .all(|name| !names.contains(name))
+        .then_some([first, second])
+}
 
 /// The steps of calls of one workspace, in their order.
 pub(super) fn steps<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> Vec<Step<'c>> {
@@ -233,6 +258,32 @@ mod tests {
         let calls: Vec<_> = users.iter().map(|user| set(user, "1", "{}")).collect();
         let sizes: Vec<usize> = shown(&calls).iter().map(Vec::len).collect();
         assert_eq!(sizes, [CHANGES_MAX, 1]);
+    }
+
+    #[test]
+    fn changes_are_halved_where_no_id_or_address_is_in_both_halves() {
+        const CHANGES: usize = 2 * CHANGES_PER_TRANSACTION_MIN;
+        let users: Vec<String> = (0..CHANGES).map(|number| number.to_string()).collect();
+        // The first and the last call have something in common.
+        let changes = |common: ProfileCall<'static>| -> Vec<Change<'_>> {
+            let calls = users.iter().enumerate().map(|(place, user)| {
+                let is_end = place == 0 || place + 1 == CHANGES;
+                let call = if is_end { common } else { ProfileCall::default() };
+                ProfileCall { user_id: user.as_str(), ..call }
+            });
+            calls.map(|call| change(&call)).collect()
+        };
+        let apart = changes(ProfileCall::default());
+        let [first, second] = halves(&apart).expect("no name is in both");
+        assert_eq!((first.len(), second.len()), (CHANGES / 2, CHANGES / 2));
+        assert!(halves(&apart[1..]).is_none(), "few");
+        for common in [
+            ProfileCall { anonymous_id: "a", ..ProfileCall::default() },
+            ProfileCall { email: "a@example.test", ..ProfileCall::default() },
+            ProfileCall { phone: "+4930123456", ..ProfileCall::default() },
+        ] {
+            assert!(halves(&changes(common)).is_none(), "{common:?}");
+        }
     }
 
     #[test]

@@ -22,6 +22,15 @@ pub async fn profile_of(db: &PgPool, workspace: WorkspaceId, id: &str) -> Result
     Ok(store::read::profile(db, workspace, id).await?.map(|found| found.user))
 }
 
+/// Whether one of these ids is of a profile without being its own: an alias, a linked anonymous id, an id of a profile
+/// that was merged.
+///
+/// # Errors
+/// When the store fails.
+pub async fn any_further(db: &PgPool, workspace: WorkspaceId, ids: &[&str]) -> Result<bool> {
+    store::read::any_further(db, workspace, ids).await
+}
+
 /// The identifiers of a profile: its own, then the others by the time of their link. At most 1,000.
 ///
 /// # Errors

@@ -32,6 +32,23 @@ pub(crate) async fn profile(
         .transpose()
 }
 
+/// Whether one of these ids is of a profile without being its own.
+pub(crate) async fn any_further(db: &PgPool, workspace: WorkspaceId, ids: &[&str]) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (
+             select from unnest($2::text[]) as wish (id)
+             where exists (select from identity i
+                 where i.workspace_id = $1 and i.id = wish.id
+                     and i.type in ('external', 'internal', 'alias', 'anonymous'))
+         ) as "found!""#,
+        workspace.uuid(),
+        ids as _,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(found)
+}
+
 /// An active profile that an id stands for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResolvedProfile {

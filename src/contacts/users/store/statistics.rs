@@ -1,4 +1,4 @@
-//! Keeps PostgreSQL's statistics on profiles current while a workspace is filled.
+//! Keeps PostgreSQL's statistics on profiles, and what event SDKs send with them, current while a workspace is filled.
 //!
 //! Autovacuum analyses a table about a minute after many changes. A table that grows from nothing to a hundred
 //! thousand rows within that minute is planned as if it were empty, and each array would scan it a thousand
@@ -13,6 +13,7 @@ use sqlx::PgPool;
 const FIRST: u64 = 256;
 /// Growth from one `analyze` to the next.
 const GROWTH: u64 = 8;
+const ANALYZE: &str = "analyze (skip_locked) users, user_name, identity, profile_call";
 
 /// Profiles created by this process.
 static CREATED: AtomicU64 = AtomicU64::new(0);
@@ -22,7 +23,7 @@ pub(in crate::users) async fn record_created(db: &PgPool, by: u64) {
     if by == 0 || !is_due(CREATED.fetch_add(by, Ordering::Relaxed), by) {
         return;
     }
-    let analysed = sqlx::query("analyze (skip_locked) users, user_name").execute(db).await;
+    let analysed = sqlx::query(ANALYZE).execute(db).await;
     if let Err(error) = analysed {
         tracing::warn!(%error, "the tables of profiles could not be analysed");
     }

@@ -19,7 +19,7 @@ use supervisor::Backoff;
 use web::{Services, audit::Origin, http::Requester};
 
 use super::refusals::{self, Refusal};
-use crate::profile_calls::model::{Change, Step, change as change_of, key, steps};
+use crate::profile_calls::model::{Change, Step, change as change_of, halves, key, steps};
 
 /// Where these changes come from, as the audit history names it.
 const SOURCE: &str = "sdk";
@@ -130,9 +130,32 @@ async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Re
         return Ok(());
     };
     match step {
-        Step::Changes(changes) => change(app, context, changes).await,
+        Step::Changes(changes) => match independent(context, changes).await? {
+            Some([first, second]) => {
+                let both = tokio::join!(change(app, context, first), change(app, context, second));
+                both.0.and(both.1)
+            }
+            None => change(app, context, changes).await,
+        },
         Step::Join(call) => join(app, context, call).await,
     }
+}
+
+/// Halves of changes that are of other people, by all ids that the profiles have. PostgreSQL applies them on two cores.
+async fn independent<'s, 'c>(
+    context: WriteContext<'_>,
+    changes: &'s [Change<'c>],
+) -> Result<Option<[&'s [Change<'c>]; 2]>> {
+    let Some(halves) = halves(changes) else { return Ok(None) };
+    let users: Vec<&str> =
+        changes.iter().flat_map(|change| &change.calls).map(|call| call.user_id).collect();
+    let is_internal = |id: &&str| id.parse::<UserId>().is_ok();
+    if users.iter().any(is_internal) {
+        return Ok(None);
+    }
+    let workspace = context.tenant.workspace;
+    let shares = identities::any_further(context.db, workspace, &users).await?;
+    Ok((!shares).then_some(halves))
 }
 
 /// What became of changes.

@@ -1,0 +1,10 @@
+//! ClickHouse's interface for tools that ask in SQL, on the real engine.
+
+mod clients;
+mod fixture;
+mod limits;
+mod mutations;
+mod people;
+mod protocol;
+mod views;
+mod walls;

@@ -34,11 +34,10 @@ impl Change<'_> {
         self.calls.iter().map(key).collect()
     }
 
-    /// Ids and addresses of the person, as the calls have them.
+    /// Ids and addresses of the person. Email addresses are normalised, as those that profiles are found by.
     fn names(&self) -> impl Iterator<Item = &str> {
-        let ids = self.calls.iter().flat_map(|call| [call.user_id, call.anonymous_id]);
-        let addresses = self.calls.iter().flat_map(|call| [call.email, call.phone]);
-        ids.chain(addresses).filter(|name| !name.is_empty())
+        let ids = self.calls.iter().flat_map(|call| [call.user_id, call.anonymous_id, call.phone]);
+        ids.chain(self.upsert.email()).filter(|name| !name.is_empty())
     }
 }
 

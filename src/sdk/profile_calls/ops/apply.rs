@@ -132,8 +132,13 @@ async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Re
     match step {
         Step::Changes(changes) => match independent(context, changes).await? {
             Some([first, second]) => {
-                let both = tokio::join!(change(app, context, first), change(app, context, second));
-                both.0.and(both.1)
+                let halves =
+                    tokio::join!(change(app, context, first), change(app, context, second));
+                match halves {
+                    (Ok(()), other) | (other, Ok(())) => other,
+                    // A half that was applied before is found when the page is read again; then the other is alone.
+                    (Err(conflict @ Error::Conflict(_)), _) | (_, Err(conflict)) => Err(conflict),
+                }
             }
             None => change(app, context, changes).await,
         },

@@ -5,6 +5,7 @@ mod browser_packages;
 mod faulty_batches;
 mod faulty_fields;
 mod faulty_values;
+mod half_failed;
 mod identity_limits;
 mod installed;
 mod keys;

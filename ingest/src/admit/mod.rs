@@ -390,7 +390,7 @@ impl ElementProcessor {
         request: &mut Request<'_>,
     ) -> Option<String> {
         self.properties.take(&element.properties, source);
-        match validate::validate(element, &self.properties, request.context.received_at_ms) {
+        match validate::validate(element, &self.properties, request.context) {
             Ok(valid) => {
                 request.accepted += 1;
                 self.encode(&valid, members(element.property_nodes()), request)

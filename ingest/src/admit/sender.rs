@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::element::Field;
+use crate::model::limits::IDENTIFIER_CHARS_MAX;
+
 /// What the stored ids of events begin with that came with a public key.
 pub const APP_EVENT_ID_PREFIX: &str = "sdk:";
 
@@ -37,6 +40,17 @@ impl Sender<'_> {
                 buffer.push_str(sent);
                 buffer
             }
+        }
+    }
+
+    /// Longest id that may be sent, in characters. A server may name the event of an app, by its stored id.
+    #[inline]
+    pub(super) fn event_id_chars_max(self, sent: &Field<'_>) -> usize {
+        match (self, sent) {
+            (Self::Server, Field::Text(id)) if id.starts_with(APP_EVENT_ID_PREFIX) => {
+                IDENTIFIER_CHARS_MAX + APP_EVENT_ID_PREFIX.len()
+            }
+            _ => IDENTIFIER_CHARS_MAX,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::{
 };
 
 use super::{
+    Context,
     element::{Alias, Element, Field},
     identifiers::{alias, service_user_id, text},
     properties::Properties,
@@ -70,7 +71,7 @@ impl ValidEvent<'_> {
 pub(super) fn validate<'a>(
     element: &Element<'_, 'a>,
     properties: &Properties,
-    received_at_ms: i64,
+    context: &Context<'_>,
 ) -> Result<ValidEvent<'a>, Vec<String>> {
     let mut errors = Vec::new();
     let identifier = |name, field: &Field<'a>, errors: &mut Vec<String>| {
@@ -83,7 +84,7 @@ pub(super) fn validate<'a>(
         errors.push("eventName is required".to_owned());
     }
     errors.extend(properties.fault().map(ToOwned::to_owned));
-    let moment = match timestamp::read(&element.timestamp, received_at_ms) {
+    let moment = match timestamp::read(&element.timestamp, context.received_at_ms) {
         Ok(sent) => sent.map_or(Moment::Received, Moment::Sent),
         Err(message) => {
             errors.push(format!("timestamp {message}"));
@@ -95,7 +96,9 @@ pub(super) fn validate<'a>(
     let (alias_label, alias_name) = alias(&element.alias, IDENTIFIER_CHARS_MAX, &mut errors);
     let session_id = identifier("sessionId", &element.session_id, &mut errors);
     let device_id = identifier("deviceId", &element.device_id, &mut errors);
-    let client_event_id = identifier("clientEventId", &element.client_event_id, &mut errors);
+    let id_chars_max = context.sender.event_id_chars_max(&element.client_event_id);
+    let client_event_id =
+        text("clientEventId", &element.client_event_id, id_chars_max, &mut errors);
 
     if is_anonymous(element) {
         let message = "userId, serviceUserId, anonymousId or userAlias is required";

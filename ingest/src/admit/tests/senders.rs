@@ -65,4 +65,12 @@ fn the_prefix_takes_nothing_of_the_length_of_an_id() {
     assert_eq!(answer.event_id, Some(format!("sdk:{longest}")));
     let event = with("clientEventId", json!("i".repeat(256)));
     assert_eq!(Node::default().admit_from(app, &event, NOW_MS).unwrap().accepted, 0);
+    // A server that sends the stored event again, as an import does, names it by its whole id.
+    let stored_id = format!("sdk:{longest}");
+    let event = with("clientEventId", json!(stored_id));
+    let answer = Node::default().admit(&event).unwrap();
+    assert_eq!(answer.event_id, Some(stored_id.clone()));
+    assert_eq!(Node::default().admit_from(app, &event, NOW_MS).unwrap().accepted, 0);
+    let event = with("clientEventId", json!(format!("{stored_id}i")));
+    assert_eq!(Node::default().admit(&event).unwrap().accepted, 0);
 }

@@ -92,6 +92,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// An answer whose body is read piece by piece, as much as comes.
+#[derive(Debug)]
+pub struct OpenAnswer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    body: Incoming,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// `connection`, `timeout` or [`REFUSED`].
@@ -154,12 +162,31 @@ impl Client {
     /// Makes one call, and returns the answer within `timeout`.
     pub async fn call(&self, request: Request<Bytes>, timeout: Duration) -> Result<Answer, Fault> {
         let deadline = Instant::now() + timeout;
+        let response = self.send(request, timeout).await?;
+        Ok(read(response, deadline).await)
+    }
+
+    /// Makes one call, and returns the answer once its head is there, within `timeout`.
+    pub async fn open(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<OpenAnswer, Fault> {
+        let (head, body) = self.send(request, timeout).await?.into_parts();
+        Ok(OpenAnswer { status: head.status, headers: head.headers, body })
+    }
+
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<Response<Incoming>, Fault> {
         // An empty body is never polled, so it counts as sent from the start.
         let taken = Arc::new(AtomicBool::new(request.body().is_empty()));
         let request =
             request.map(|body| Watched { bytes: Full::new(body), taken: Arc::clone(&taken) });
-        match tokio::time::timeout_at(deadline, self.inner.request(request)).await {
-            Ok(Ok(response)) => Ok(read(response, deadline).await),
+        match tokio::time::timeout(timeout, self.inner.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(match refused(&error) {
                 Some(Refused(reason)) => {
                     Fault { code: REFUSED, reason: reason.clone(), was_sent: false }
@@ -175,6 +202,36 @@ impl Client {
                 reason: format!("no answer within {} ms", timeout.as_millis()),
                 was_sent: taken.load(Ordering::Acquire),
             }),
+        }
+    }
+}
+
+impl OpenAnswer {
+    /// The next piece of the body, awaited for `timeout` at most; none at its end.
+    ///
+    /// # Errors
+    /// When the body breaks off before its end, or stays away.
+    pub async fn next(&mut self, timeout: Duration) -> Result<Option<Bytes>, Fault> {
+        loop {
+            let frame = tokio::time::timeout(timeout, self.body.frame()).await;
+            let frame = frame.map_err(|_| Fault {
+                code: "timeout",
+                reason: format!("nothing came for {} ms", timeout.as_millis()),
+                was_sent: true,
+            })?;
+            match frame.transpose() {
+                Ok(Some(frame)) => {
+                    // Trailers are left out.
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    let reason = cut_to_line(&chain(&error));
+                    return Err(Fault { code: "connection", reason, was_sent: true });
+                }
+            }
         }
     }
 }

@@ -27,8 +27,9 @@ folder=$(mktemp -d)
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 MILLRACE_LISTEN=127.0.0.1:$(free_port)
 MILLRACE_ADMIN_LISTEN=127.0.0.1:$(free_port)
+MILLRACE_SQL_LISTEN=off
 MILLRACE_DATA_DIR=$folder/data
-export MILLRACE_LISTEN MILLRACE_ADMIN_LISTEN MILLRACE_DATA_DIR
+export MILLRACE_LISTEN MILLRACE_ADMIN_LISTEN MILLRACE_SQL_LISTEN MILLRACE_DATA_DIR
 "$program" serve >"$folder/log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null && wait $server; rm -rf "$folder"' EXIT

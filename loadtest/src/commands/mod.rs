@@ -7,6 +7,7 @@ mod campaign;
 mod campaigns;
 mod compare;
 mod identities;
+mod insights;
 mod load;
 mod load_report;
 mod profiles;
@@ -22,6 +23,7 @@ pub use campaign::CampaignArguments;
 pub use campaigns::CampaignsArguments;
 pub use compare::CompareArguments;
 pub use identities::IdentitiesArguments;
+pub use insights::InsightsArguments;
 pub use load::{GenerateArguments, ReplayArguments};
 pub use profiles::ProfilesArguments;
 pub use queries::QueriesArguments;
@@ -45,6 +47,8 @@ enum Command {
     Compare(CompareArguments),
     /// Measures the usual questions through the API
     Queries(QueriesArguments),
+    /// Asks insights, each beside hand-written SQL on the same tables
+    Insights(InsightsArguments),
     /// Creates and updates profiles in arrays, then measures the list and searches of them
     Profiles(ProfilesArguments),
     /// Sends identify calls in batches until their profiles are there, then measures how soon links are visible
@@ -84,6 +88,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Replay(arguments) => load::replay(arguments).await,
         Command::Compare(arguments) => compare::compare(arguments).await,
         Command::Queries(arguments) => queries::queries(arguments).await,
+        Command::Insights(arguments) => insights::insights(arguments).await,
         Command::Profiles(arguments) => profiles::profiles(arguments).await,
         Command::Identities(arguments) => identities::identities(arguments).await,
         Command::Bulk(arguments) => bulk::bulk(arguments).await,

@@ -3,6 +3,7 @@
 use callbacks::CallbackState;
 use campaigns::CampaignState;
 use delivery::DeliveryState;
+use insights::ops::InsightState;
 use recipient_pages::PageState;
 use sdk::SdkState;
 use sender_domains::SenderDomainState;
@@ -16,6 +17,7 @@ pub struct App {
     pub callbacks: CallbackState,
     pub pages: PageState,
     pub sdk: SdkState,
+    pub insights: InsightState,
 }
 
 impl App {

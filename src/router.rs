@@ -48,8 +48,10 @@ fn routes(
     });
     OpenApiRouter::new()
         .merge(with_state(events::api::routes(), services))
+        .merge(with_state(exports::api::routes(), services))
         .merge(with_state(users::api::routes(), services))
         .merge(with_state(identity::api::routes(), services))
+        .merge(with_state(insights::api::routes(), app.map(|app| &app.insights)))
         .merge(managed(&limits.management, app))
         .merge(rate::limited(campaigns, &limits.campaigns))
         .merge(rate::limited(transactional, &limits.transactional))

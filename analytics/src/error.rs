@@ -50,6 +50,9 @@ pub enum AnalyticsError {
     /// ClickHouse answered something that this crate did not expect.
     #[error("unexpected answer of clickhouse: {0}")]
     Answer(String),
+    /// As many exports run as may at one time; the text is for the caller.
+    #[error("{0}")]
+    TooManyExports(&'static str),
     /// The question itself cannot be answered; the text says why.
     #[error("{0}")]
     Question(&'static str),
@@ -64,7 +67,7 @@ impl AnalyticsError {
         match self {
             Self::Unavailable(_) => "unavailable",
             Self::Late => "late",
-            Self::Busy => "busy",
+            Self::Busy | Self::TooManyExports(_) => "busy",
             Self::Timeout(_) => "timeout",
             Self::TooMuch(_) => "too_much",
             Self::Address(_)

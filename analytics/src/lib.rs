@@ -17,16 +17,19 @@ pub mod client;
 pub mod error;
 pub mod events;
 pub mod identities;
+pub mod insights;
 pub mod messages;
 mod migrate;
+pub mod people;
 mod reads;
 mod refusal;
 mod repeats;
+pub mod sql_access;
 mod uniqueness;
 
 use clickhouse::Client;
 
-use crate::{reads::Reads, uniqueness::Uniqueness};
+use crate::{events::ExportPlaces, reads::Reads, uniqueness::Uniqueness};
 
 pub use crate::{
     client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits, repeats::NotUnique,
@@ -42,6 +45,7 @@ pub struct Analytics {
     outside: Client,
     reads: Reads,
     uniqueness: Uniqueness,
+    exports: ExportPlaces,
     address: ClickHouseAddress,
 }
 
@@ -66,6 +70,7 @@ impl Analytics {
             outside: client::client(address, false),
             reads: Reads::new(ReadLimits::default()),
             uniqueness: Uniqueness::default(),
+            exports: ExportPlaces::default(),
             address: address.clone(),
         })
     }
@@ -96,6 +101,12 @@ impl Analytics {
     /// How long ago ClickHouse last answered a question; none when it never did.
     pub fn since_answer(&self) -> Option<std::time::Duration> {
         self.reads.since_answer()
+    }
+
+    /// Whether each event and each order is stored once, as far as is known: then questions need no `FINAL`. Holds for a
+    /// question that begins now, since it reads what is stored when it begins.
+    pub fn is_stored_once(&self) -> bool {
+        self.uniqueness.is_proven()
     }
 
     /// Questions in flight, and questions waiting for their turn.

@@ -130,11 +130,18 @@ async fn in_time<T>(
 pub(crate) struct Read {
     query: Query,
     reads: Reads,
+    time_max: Duration,
 }
 
 impl Read {
     pub(crate) fn new(query: Query, reads: Reads) -> Self {
-        Self { query, reads }
+        let time_max = reads.0.limits.time_max;
+        Self { query, reads, time_max }
+    }
+
+    /// Allows another time than [`ReadLimits::time_max`].
+    pub(crate) fn with_time_max(self, time_max: Duration) -> Self {
+        Self { time_max, ..self }
     }
 
     /// Gives the server-side parameter `name` a value.
@@ -161,9 +168,9 @@ impl Read {
         self,
         ask: impl AsyncFnOnce(Query) -> clickhouse::error::Result<T>,
     ) -> Result<T, AnalyticsError> {
-        let Self { query, reads } = self;
+        let Self { query, reads, time_max } = self;
         let answer = async {
-            let mut left = reads.0.limits.time_max;
+            let mut left = time_max;
             let _place = reads.place(&mut left).await?;
             Ok(in_time(&mut left, ask(query)).await??)
         };
@@ -174,7 +181,7 @@ impl Read {
 
     /// The answer, to be read row by row; asked when the first row is wanted.
     pub(crate) fn fetch<T: Row>(self) -> Result<RowStream<T>, AnalyticsError> {
-        let left = self.reads.0.limits.time_max;
+        let left = self.time_max;
         Ok(RowStream { cursor: self.query.fetch()?, reads: self.reads, place: None, left })
     }
 }

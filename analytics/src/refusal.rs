@@ -1,5 +1,7 @@
 //! Errors of ClickHouse as [`Error`]s: what is unavailable, what asks for too much, and what is a bug.
 
+use std::time::Duration;
+
 use kernel::{
     Error,
     store::{Store, StoreFault},
@@ -7,12 +9,18 @@ use kernel::{
 
 use super::AnalyticsError;
 
+/// When to come back for an export that found no place.
+const EXPORT_RETRY_AFTER: Duration = Duration::from_secs(10);
+
 impl From<AnalyticsError> for Error {
     fn from(error: AnalyticsError) -> Self {
         match error {
             AnalyticsError::Unavailable(_) | AnalyticsError::Late | AnalyticsError::Busy => {
                 let cause = Some(anyhow::Error::new(error));
                 Self::Store(StoreFault::Unavailable { store: Store::Clickhouse, cause })
+            }
+            AnalyticsError::TooManyExports(what) => {
+                Self::TooMany { what, retry_after: EXPORT_RETRY_AFTER }
             }
             AnalyticsError::Timeout(_)
             | AnalyticsError::TooMuch(_)

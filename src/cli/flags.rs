@@ -17,6 +17,9 @@ pub(super) struct Flags {
     /// Address of /metrics, /livez and /readyz [env: MILLRACE_ADMIN_LISTEN] [default: 127.0.0.1:9090]
     #[arg(long, value_name = "ADDRESS", global = true)]
     admin_listen: Option<String>,
+    /// Address of ClickHouse's interface for tools that ask in SQL, or off [env: MILLRACE_SQL_LISTEN] [default: 127.0.0.1:8124]
+    #[arg(long, value_name = "ADDRESS", global = true)]
+    sql_listen: Option<String>,
     /// Spool, files of the embedded engines, secrets [env: MILLRACE_DATA_DIR] [default: ./data]
     #[arg(long, value_name = "FOLDER", global = true)]
     data_dir: Option<String>,
@@ -39,6 +42,7 @@ impl From<Flags> for config::Flags {
         let values = [
             ("--listen", "listen", flags.listen),
             ("--admin-listen", "admin_listen", flags.admin_listen),
+            ("--sql-listen", "sql_listen", flags.sql_listen),
             ("--data-dir", "data_dir", flags.data_dir),
             ("--public-url", "public_url", flags.public_url),
             ("--database-url", "database_url", flags.database_url),

@@ -9,9 +9,11 @@ mod flags;
 mod keys;
 mod links;
 mod output;
+mod people;
 mod sdk;
 mod sessions;
 mod stores;
+mod transfer;
 mod webhooks;
 
 use std::{
@@ -24,8 +26,16 @@ use config::Settings;
 use web::telemetry;
 
 use self::{
-    dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
-    sdk::Sdk, sessions::Session, webhooks::Webhooks,
+    dead_letters::DeadLetters,
+    engine::Engine,
+    flags::Flags,
+    keys::Keys,
+    links::LinkCommand,
+    people::People,
+    sdk::Sdk,
+    sessions::Session,
+    transfer::{Export, Import},
+    webhooks::Webhooks,
 };
 use crate::server;
 
@@ -62,9 +72,18 @@ enum Command {
     /// User tokens of apps
     #[command(subcommand)]
     Sdk(Sdk),
+    /// Writes data of a workspace into a file, by a running server
+    #[command(subcommand)]
+    Export(Export),
+    /// Takes data of a file into a workspace, by a running server
+    #[command(subcommand)]
+    Import(Import),
     /// Rows that ClickHouse refused
     #[command(subcommand)]
     DeadLetters(DeadLetters),
+    /// Copies of profiles and campaigns in ClickHouse
+    #[command(subcommand)]
+    People(People),
     /// Brings both stores to the newest schema and stops
     Migrate,
     /// Runs one embedded engine; started by `serve`
@@ -102,7 +121,10 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::Links(command) => block_on(links::run(command, &settings))?,
         Command::Webhooks(command) => block_on(webhooks::run(command, &settings))?,
         Command::Sdk(command) => block_on(sdk::run(command, &settings))?,
+        Command::Export(command) => block_on(transfer::export(command, &settings))?,
+        Command::Import(command) => block_on(transfer::import(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
+        Command::People(command) => block_on(people::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),
     }

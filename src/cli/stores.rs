@@ -39,6 +39,20 @@ pub(super) async fn with_clickhouse<T>(
     .await
 }
 
+/// Runs `work` on both stores, migrated.
+pub(super) async fn with_both<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&PgPool, &Analytics) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    with_engines(settings, Needs::BOTH, async |engines| {
+        let pool = postgres(engines).await?;
+        let result = work(&pool, &clickhouse(engines).await?).await;
+        pool.close().await;
+        result
+    })
+    .await
+}
+
 pub(super) async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     with_engines(settings, Needs::BOTH, async |engines| {
         postgres(engines).await?.close().await;

@@ -9,6 +9,7 @@ mod channels;
 mod delivery;
 mod retention;
 mod source;
+mod sql;
 
 use std::{
     net::SocketAddr,
@@ -26,6 +27,7 @@ pub use self::{
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     retention::Retention,
     source::{Environment, Flags},
+    sql::{Sql, SqlListen},
 };
 
 /// Shortest secret for signing sessions: HS256 requires the length of its hash.
@@ -59,6 +61,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Address of `/metrics`, `/livez`, `/readyz`.
     pub admin_listen: SocketAddr,
+    /// Address of ClickHouse's interface for callers who ask in SQL.
+    pub sql_listen: SqlListen,
     /// The folder for the spool, the embedded engines' files and secrets. Absolute.
     pub data_dir: PathBuf,
     /// Base URL of links in messages, if set; see [`Settings::public_url`].
@@ -89,6 +93,7 @@ pub struct Settings {
     pub delivery: Delivery,
     pub transactional: Transactional,
     pub retention: Retention,
+    pub sql: Sql,
     /// How phone numbers are read.
     #[serde(default)]
     pub phone_numbers: PhoneNumbers,
@@ -415,8 +420,8 @@ impl Settings {
             return refuse("roles", "must name at least one of `api` and `delivery`");
         }
         self.check_providers(providers)?;
-        if self.listen == self.admin_listen && self.listen.port() != 0 {
-            return refuse("admin_listen", "must differ from `listen`");
+        if let Some((key, reason)) = self.listeners_fault().or_else(|| self.sql.fault()) {
+            return refuse(key, reason);
         }
         if self.public_url.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
             return refuse("public_url", "must start with http:// or https://");
@@ -477,6 +482,17 @@ impl Settings {
             return refuse("security.master_key", "must be at least 32 bytes long");
         }
         Ok(())
+    }
+
+    /// An address that another listener has: its key and the reason.
+    fn listeners_fault(&self) -> Option<(&'static str, &'static str)> {
+        if self.listen == self.admin_listen && self.listen.port() != 0 {
+            return Some(("admin_listen", "must differ from `listen`"));
+        }
+        let SqlListen::At(address) = self.sql_listen else { return None };
+        let is_taken = [self.listen, self.admin_listen].contains(&address);
+        (is_taken && address.port() != 0)
+            .then_some(("sql_listen", "must differ from `listen` and `admin_listen`"))
     }
 
     /// Settings that must be positive.

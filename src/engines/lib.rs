@@ -74,7 +74,12 @@ impl EngineOptions {
             database_url: settings.database_url.clone(),
             clickhouse_url: settings.clickhouse_url.clone(),
             clickhouse_cluster: settings.clickhouse.cluster.clone(),
-            settings: settings.engines.clone(),
+            settings: config::Engines {
+                // Callers who ask in SQL take no place of anyone else.
+                clickhouse_connections: settings.engines.clickhouse_connections
+                    + settings.sql.queries,
+                ..settings.engines.clone()
+            },
             needs: Needs::BOTH,
         })
     }

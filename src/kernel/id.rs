@@ -86,6 +86,7 @@ uuid_id!(MessageId, "a message to one recipient");
 uuid_id!(VersionId, "a saved version of a campaign");
 uuid_id!(SenderDomainId, "a domain that a workspace sends email from");
 uuid_id!(SegmentId, "a segment, which is a saved targeting");
+uuid_id!(InsightId, "a saved insight");
 
 /// The internal id of a user: 12 bytes, 24 hexadecimal characters outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]

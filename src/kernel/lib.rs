@@ -31,7 +31,7 @@ pub use self::{
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result, Severity},
     id::{
-        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SegmentId,
+        CampaignId, InsightId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SegmentId,
         SenderDomainId, UserId, VersionId, WorkspaceId,
     },
     page_origin::{Identity, NotAnOrigin, Origin},

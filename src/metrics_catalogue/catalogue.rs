@@ -109,6 +109,16 @@ catalogue! {
         "months of events, and the orders, that are read with FINAL because rows may repeat others";
     CLICKHOUSE_ERRORS: Counter["kind"] = "millrace_clickhouse_errors_total", Count,
         "failed calls to ClickHouse, by kind";
+    SQL_STATEMENTS: Counter["outcome"] = "millrace_sql_statements_total", Count,
+        "statements of callers who ask in SQL, by outcome: answered, failed, cancelled (their client had gone)";
+    SQL_STATEMENT_SECONDS: Histogram[] = "millrace_sql_statement_seconds", Seconds,
+        "time of such a statement, from its place to the end of its answer";
+    SQL_STATEMENTS_RUNNING: Gauge[] = "millrace_sql_statements_running", Count,
+        "such statements that run now";
+    SQL_STATEMENTS_STOPPED: Counter[] = "millrace_sql_statements_stopped_total", Count,
+        "such statements stopped because all together held too much memory";
+    SQL_REFUSED: Counter["reason"] = "millrace_sql_refused_total", Count,
+        "such requests refused, by reason: credential, access, statement, setting, size, busy, unavailable";
     ENGINE_RESTARTS: Counter["engine"] = "millrace_engine_restarts_total", Count,
         "restarts of embedded engines after they died, by engine";
     CALLBACKS_REPORTS: Counter["source", "outcome"] = "millrace_callbacks_reports_total", Count,
@@ -131,6 +141,8 @@ catalogue! {
         "profiles merged into others";
     IDENTITY_MIRROR_LAG_SECONDS: Gauge[] = "millrace_identity_mirror_lag_seconds", Seconds,
         "how long the oldest link or merge waits to be copied to ClickHouse";
+    PEOPLE_MIRROR_LAG_SECONDS: Gauge[] = "millrace_people_mirror_lag_seconds", Seconds,
+        "how long the oldest change of a profile or campaign waits to be copied to ClickHouse";
     CAMPAIGN_TRANSITIONS: Counter["call"] = "millrace_campaign_transitions_total", Count,
         "campaign state transitions, by call";
     CAMPAIGN_DUE_LAG_SECONDS: Histogram[] = "millrace_campaign_due_lag_seconds", Seconds,

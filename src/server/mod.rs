@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod open_files;
+mod ports;
 mod stores;
 mod welcome;
 
@@ -27,8 +28,10 @@ use ingest::{
     record::Sequence,
     spool::{Spool, SpoolOptions},
 };
+use insights::ops::InsightState;
 use kernel::Clock;
 use parking_lot::Mutex;
+use people_mirror::ops::MirrorStores;
 use providers::{Providers, sender_setup};
 use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
@@ -37,6 +40,7 @@ use sdk::{
     profile_calls::ProfileCalls,
 };
 use sender_domains::{SenderDomainState, dns::Dns};
+use sql_listener::SqlState;
 use supervisor::{Heartbeat, Panicked, Workers};
 use suppressions::ops::census;
 use tokio::{
@@ -61,7 +65,10 @@ use web::{
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
 
-use self::arrivals::Clocks;
+use self::{
+    arrivals::Clocks,
+    ports::{Ports, serve_options},
+};
 use crate::{app::App, router, shutdown};
 
 /// Disk space that the spool leaves free.
@@ -98,6 +105,7 @@ pub struct Server {
     app: App,
     api: SocketAddr,
     admin: SocketAddr,
+    sql: Option<SocketAddr>,
     spool: Spool,
     pipeline: Arc<Mutex<Option<Pipeline>>>,
     triggers: Option<Triggers>,
@@ -157,21 +165,14 @@ impl Server {
         clocks.check(options.clock.now(), newest_ms, "the newest event in the spool")?;
         // Before other consumers: records that only triggers have read must be retained for ClickHouse.
         spool.register(pipeline::CONSUMER)?;
-        let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
-        let admin = http::bind(settings.admin_listen)
-            .with_context(|| cannot_listen(settings.admin_listen))?;
-        let mail = settings
-            .inbound
-            .listen
-            .map(|address| http::bind(address).with_context(|| cannot_listen(address)));
-        let mail = mail.transpose()?;
+        let ports = Ports::bind(&settings)?;
         let engine_options = EngineOptions {
             executable: options.executable.clone(),
             ..EngineOptions::from_settings(&settings)?
         };
         let engines = Engines::start(&engine_options, &data_dir).await?;
         // With port 0 the system chose the port, and links need the real one.
-        let settings = Settings { listen: api.local_addr()?, ..settings };
+        let settings = Settings { listen: ports.api.local_addr()?, ..settings };
         let app = assemble(
             &settings,
             options.clock,
@@ -184,8 +185,9 @@ impl Server {
         clocks.follow_at_start(&app).await?;
         let (stopping, _) = watch::channel(false);
         let mut server = Self {
-            api: api.local_addr()?,
-            admin: admin.local_addr()?,
+            api: ports.api.local_addr()?,
+            admin: ports.admin.local_addr()?,
+            sql: ports.sql.as_ref().map(TcpListener::local_addr).transpose()?,
             app,
             spool,
             pipeline: Arc::default(),
@@ -199,10 +201,13 @@ impl Server {
             mail: None,
             _lock: lock,
         };
-        server.listen(api, admin, &settings);
+        server.listen(ports.api, ports.admin, &settings);
+        if let Some(sql) = ports.sql {
+            server.listen_sql(sql, &settings);
+        }
         server.work_in_background(&settings, &data_dir, options.show_key);
         server.consume(settings.triggers.backlog_bytes)?;
-        if let Some(mail) = mail {
+        if let Some(mail) = ports.mail {
             server.mail = Some(mail.local_addr()?);
             let (app, mail) = (server.app.callbacks.clone(), Arc::new(mail));
             server.keep("mail-inbound", move |heartbeat| {
@@ -218,6 +223,11 @@ impl Server {
 
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Where tools may ask in SQL, if they may.
+    pub fn sql_address(&self) -> Option<SocketAddr> {
+        self.sql
     }
 
     /// Where bounces are accepted, if they are.
@@ -244,18 +254,40 @@ impl Server {
             ("listener-admin", admin, router::admin(&self.app)),
         ];
         for (name, listener, router) in routers {
-            let front = http::front(router, self.app.clock().clone());
-            let stop = stopped(self.stopping.subscribe());
-            let serve = http::serve(listener, front, serve_options(&settings.http), stop);
-            // A listener is not restarted, since its socket is gone, but its end is reported. An idle
-            // listener does not count as hung.
-            let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
-            self.listeners.push(tokio::spawn(async move {
-                let drained = heartbeat.attempt_async(serve).await?;
-                heartbeat.ended();
-                Ok(drained)
-            }));
+            self.answer(name, listener, router, serve_options(&settings.http));
         }
+    }
+
+    /// Answers callers who ask in SQL.
+    fn listen_sql(&mut self, listener: TcpListener, settings: &Settings) {
+        let is_embedded = settings.clickhouse_url.is_none();
+        let state = SqlState::new(self.app.services().clone(), &settings.sql, is_embedded);
+        let options = ServeOptions {
+            connections_max: open_files::connections(settings.sql.connections_max),
+            ..serve_options(&settings.http)
+        };
+        self.answer("listener-sql", listener, sql_listener::router(state.clone()), options);
+        self.keep("sql-views", move |heartbeat| state.clone().prepare(heartbeat));
+    }
+
+    fn answer(
+        &mut self,
+        name: &'static str,
+        listener: TcpListener,
+        router: axum::Router,
+        options: ServeOptions,
+    ) {
+        let front = http::front(router, self.app.clock().clone());
+        let stop = stopped(self.stopping.subscribe());
+        let serve = http::serve(listener, front, options, stop);
+        // A listener is not restarted, since its socket is gone, but its end is reported. An idle
+        // listener does not count as hung.
+        let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
+        self.listeners.push(tokio::spawn(async move {
+            let drained = heartbeat.attempt_async(serve).await?;
+            heartbeat.ended();
+            Ok(drained)
+        }));
     }
 
     /// Starts the consumers of the spool beside the pipeline into ClickHouse.
@@ -295,6 +327,11 @@ impl Server {
         let app = self.app.clone();
         self.keep("identity-mirror", move |heartbeat| {
             mirror::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("people-mirror", move |heartbeat| {
+            let stores = MirrorStores { db: app.db().clone(), analytics: app.analytics().clone() };
+            people_mirror::ops::watch(stores, heartbeat)
         });
         let app = self.app.clone();
         self.keep("rejected-events", move |heartbeat| {
@@ -387,10 +424,6 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
-fn cannot_listen(address: SocketAddr) -> String {
-    format!("cannot listen on {address}: stop what uses that port, or set another one")
-}
-
 fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
     SpoolOptions {
         dir: data_dir.spool(),
@@ -402,18 +435,6 @@ fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
             config::Durability::Fsync => ingest::spool::Durability::Fsync,
             config::Durability::Os => ingest::spool::Durability::Os,
         },
-    }
-}
-
-fn serve_options(settings: &config::Http) -> ServeOptions {
-    ServeOptions {
-        connections_max: open_files::connections(settings.connections_max),
-        peer_connections_max: settings.peer_connections_max,
-        trusted_proxies: TrustedProxies::new(&settings.trusted_proxies),
-        head_max: Duration::from_secs(settings.header_timeout_seconds),
-        idle_max: Duration::from_secs(settings.idle_timeout_seconds),
-        drain_max: shutdown::DRAIN_MAX,
-        ..ServeOptions::default()
     }
 }
 
@@ -497,6 +518,7 @@ fn assemble(
     Ok(App {
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
+        insights: InsightState::new(delivery.contacts().clone()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
             in_app: LiveCampaigns::default(),

@@ -74,7 +74,8 @@ pub(super) fn print_ready(server: &Server, has_api: bool) {
     } else {
         format!("It delivers, and has no API  ·  health http://{api}/readyz")
     };
-    print(&format!("Millrace is ready.  {does}  ·  metrics http://{admin}/metrics\n"));
+    let sql = server.sql_address().map(|sql| format!("  ·  SQL http://{sql}")).unwrap_or_default();
+    print(&format!("Millrace is ready.  {does}{sql}  ·  metrics http://{admin}/metrics\n"));
 }
 
 fn print(text: &str) {

@@ -252,6 +252,7 @@ async fn a_second_server_on_a_data_directory_is_refused_with_a_clear_error() {
         .env("MILLRACE_DATA_DIR", &shared.data_dir)
         .env("MILLRACE_LISTEN", "127.0.0.1:0")
         .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
+        .env("MILLRACE_SQL_LISTEN", "127.0.0.1:0")
         .output()
         .await
         .unwrap();

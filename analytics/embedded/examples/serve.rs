@@ -25,6 +25,7 @@ async fn main() -> anyhow::Result<()> {
         database: "millrace".to_owned(),
         memory_bytes: 2 * 1024 * 1024 * 1024,
         connections: 8,
+        row_access: None,
     };
     let ready = |ready: clickhouse_embedded::Ready| {
         // The example's only output; a closed pipe ends it soon enough.

@@ -40,29 +40,143 @@ const SERVER: &str = "\
     </merge_tree>
 </clickhouse>
 ";
-/// The user is the library's own; who may ask at all is for `auth` to say.
-const USERS: &str = "\
-<clickhouse>
+/// Tables of `system` of this release, without those that anyone may read.
+const HIDDEN_SYSTEM_TABLES: &str = include_str!("hidden_system_tables.txt");
+/// What the user may do: the grants of a role, so that a session may go without them.
+const EVERYTHING: &str = "everything";
+const GRANTS: [&str; 3] = [
+    "GRANT SHOW, SELECT, INSERT, ALTER, CREATE, DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, KILL QUERY, SYSTEM, dictGet, INTROSPECTION ON *.*",
+    "GRANT TABLE ENGINE ON *",
+    "GRANT SET DEFINER ON *",
+];
+
+/// A role with which a session reads nothing but views, and those only rows of one tenant.
+///
+/// The views belong to `definer`, a user that no session has. Row policies of that user limit what the views read, before
+/// any condition of the statement is looked at.
+#[derive(Clone)]
+pub struct RowAccess {
+    /// Name of the role: `role=` of a request.
+    pub role: String,
+    /// The user to whom the views belong.
+    pub definer: String,
+    /// The database of `tables`.
+    pub database: String,
+    /// The tables that the views read.
+    pub tables: Vec<String>,
+    /// Which rows of them: a condition on each of `tables`.
+    pub condition: String,
+    /// Databases with views that the role may read.
+    pub views: Vec<String>,
+    /// Tables of `system` that the role may read; it sees no row of any other.
+    pub open_system_tables: Vec<String>,
+    /// Tables of `system` that the views may read.
+    pub system_tables: Vec<String>,
+}
+
+/// The users file. The user is the library's own; who may ask at all is for `auth` to say.
+fn users(row_access: Option<&RowAccess>) -> String {
+    let (roles, granted, policies, definer) = match row_access {
+        None => (String::new(), String::new(), String::new(), String::new()),
+        Some(access) => (
+            access.reader_role(),
+            format!(", {}", access.role),
+            policies("system", HIDDEN_SYSTEM_TABLES.split_whitespace(), &has_everything()),
+            access.definer_user(),
+        ),
+    };
+    let everything = queries(GRANTS);
+    format!(
+        "<clickhouse>
     <profiles><default></default></profiles>
     <quotas><default></default></quotas>
+    <roles>
+        <{EVERYTHING}><grants>{everything}</grants></{EVERYTHING}>{roles}
+    </roles>
     <users>
         <default>
             <password></password>
             <networks><ip>::1</ip><ip>127.0.0.1</ip></networks>
             <profile>default</profile>
             <quota>default</quota>
-            <grants>
-                <query>GRANT SHOW, SELECT, INSERT, ALTER, CREATE, DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, KILL QUERY, SYSTEM, dictGet, INTROSPECTION ON *.*</query>
-                <query>GRANT TABLE ENGINE ON *</query>
-                <query>GRANT SET DEFINER ON *</query>
-            </grants>
-        </default>
+            <grants><query>GRANT {EVERYTHING}{granted}</query></grants>{policies}
+        </default>{definer}
     </users>
 </clickhouse>
-";
+"
+    )
+}
+
+/// Without the condition, which may hold a secret.
+impl std::fmt::Debug for RowAccess {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("RowAccess")
+            .field("role", &self.role)
+            .field("definer", &self.definer)
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RowAccess {
+    fn reader_role(&self) -> String {
+        let views = self.views.iter().map(|database| format!("GRANT SELECT ON {database}.*"));
+        let open = &self.open_system_tables;
+        let open = open.iter().map(|table| format!("GRANT SELECT ON system.{table}"));
+        let grants = queries(views.chain(open));
+        format!("\n        <{role}><grants>{grants}</grants></{role}>", role = self.role)
+    }
+
+    fn definer_user(&self) -> String {
+        let Self { definer, database, .. } = self;
+        let tables = self.tables.iter().map(|table| format!("GRANT SELECT ON {database}.{table}"));
+        let system = &self.system_tables;
+        let system = system.iter().map(|table| format!("GRANT SELECT ON system.{table}"));
+        let views = self.views.iter().map(|views| format!("GRANT SHOW ON {views}.*"));
+        let grants = queries(tables.chain(system).chain(views));
+        let policies = policies(database, self.tables.iter().map(String::as_str), &self.condition);
+        format!(
+            "
+        <{definer}>
+            <no_password/>
+            <networks><ip>::1</ip></networks>
+            <profile>default</profile>
+            <quota>default</quota>
+            <grants>{grants}</grants>{policies}
+        </{definer}>"
+        )
+    }
+}
+
+/// Whether a session has the role of all rights. A statement can change settings of its subqueries, but no roles.
+fn has_everything() -> String {
+    format!("has(enabledRoles(), '{EVERYTHING}')")
+}
+
+/// Which rows of some tables of a database a user sees.
+fn policies<'a>(database: &str, tables: impl Iterator<Item = &'a str>, condition: &str) -> String {
+    let condition = escaped(condition);
+    let filters: Vec<String> =
+        tables.map(|table| format!("<{table}><filter>{condition}</filter></{table}>")).collect();
+    let tables = filters.concat();
+    format!("\n            <databases><{database}>{tables}</{database}></databases>")
+}
+
+fn queries<T: AsRef<str>>(grants: impl IntoIterator<Item = T>) -> String {
+    let query = |grant: T| format!("<query>{}</query>", escaped(grant.as_ref()));
+    grants.into_iter().map(query).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
 
 /// Writes the files and gives the command line of a connection.
-pub(crate) fn prepare(data_dir: &Path, memory_bytes: u64) -> anyhow::Result<Vec<String>> {
+pub(crate) fn prepare(
+    data_dir: &Path,
+    memory_bytes: u64,
+    row_access: Option<&RowAccess>,
+) -> anyhow::Result<Vec<String>> {
     let write = |name: &str, text: &str| -> anyhow::Result<PathBuf> {
         let path = data_dir.join(name);
         let mut options = OpenOptions::new();
@@ -71,7 +185,7 @@ pub(crate) fn prepare(data_dir: &Path, memory_bytes: u64) -> anyhow::Result<Vec<
         written.with_context(|| format!("write {}", path.display()))?;
         Ok(path)
     };
-    let (server, users) = (write(SERVER_FILE, SERVER)?, write(USERS_FILE, USERS)?);
+    let (server, users) = (write(SERVER_FILE, SERVER)?, write(USERS_FILE, &users(row_access))?);
     let mut arguments = arguments(data_dir, memory_bytes);
     arguments.push(format!("--config-file={}", server.display()));
     arguments.push(format!("--users_config={}", users.display()));
@@ -123,11 +237,11 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         for _ in 0..2 {
-            let arguments = prepare(folder.path(), 1024 * MIB).unwrap();
+            let arguments = prepare(folder.path(), 1024 * MIB, None).unwrap();
             let users = folder.path().join(USERS_FILE);
             assert!(arguments.contains(&format!("--users_config={}", users.display())));
             assert_eq!(std::fs::metadata(&users).unwrap().permissions().mode() & 0o777, 0o600);
-            assert_eq!(std::fs::read_to_string(&users).unwrap(), USERS);
+            assert_eq!(std::fs::read_to_string(&users).unwrap(), self::users(None));
         }
     }
 
@@ -142,6 +256,30 @@ mod tests {
             "--async_insert=0",
         ] {
             assert!(arguments.iter().any(|argument| argument == expected), "{expected}");
+        }
+    }
+
+    #[test]
+    fn a_role_of_one_tenant_reads_views_alone_and_their_owner_rows_of_it() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let users = users(Some(&RowAccess {
+            role: "reader".to_owned(),
+            definer: "owner".to_owned(),
+            database: "d".to_owned(),
+            tables: texts(&["t"]),
+            condition: "tenant < 2".to_owned(),
+            views: texts(&["v"]),
+            open_system_tables: texts(&["one"]),
+            system_tables: texts(&["settings"]),
+        }));
+        for expected in [
+            "<reader><grants><query>GRANT SELECT ON v.*</query><query>GRANT SELECT ON system.one</query></grants></reader>",
+            "<query>GRANT everything, reader</query>",
+            "<query>GRANT SELECT ON d.t</query><query>GRANT SELECT ON system.settings</query>",
+            "<databases><d><t><filter>tenant &lt; 2</filter></t></d></databases>",
+            "<processes><filter>has(enabledRoles(), 'everything')</filter></processes>",
+        ] {
+            assert!(users.contains(expected), "{expected}: {users}");
         }
     }
 }

@@ -29,6 +29,7 @@ use std::{
     path::PathBuf,
 };
 
+pub use configuration::RowAccess;
 pub use server::serve;
 
 /// What the embedded engine runs on.
@@ -49,6 +50,8 @@ pub struct Options {
     pub memory_bytes: u64,
     /// How many statements run at once; further ones wait their turn.
     pub connections: usize,
+    /// A role that sees rows of one tenant only; none where there is no such role.
+    pub row_access: Option<RowAccess>,
 }
 
 /// An engine that answers.
@@ -70,6 +73,7 @@ impl std::fmt::Debug for Options {
             .field("database", &self.database)
             .field("memory_bytes", &self.memory_bytes)
             .field("connections", &self.connections)
+            .field("row_access", &self.row_access)
             .finish_non_exhaustive()
     }
 }

@@ -43,8 +43,9 @@ const CONNECTIONS_MAX: usize = 512;
 const HEAD_BYTES_MAX: usize = 1024 * 1024;
 /// The time a head may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
-/// The text of a statement, without the rows of an insert, in bytes.
-const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
+/// The text of a statement, without the rows of an insert, in bytes. Twice what callers who ask in SQL may send, since
+/// their statements are written anew.
+const STATEMENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A form: a statement and its parameters, in bytes.
 const FORM_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The time requests under way get when the server stops.
@@ -78,6 +79,7 @@ pub async fn serve(
         database,
         memory_bytes,
         connections,
+        row_access,
     } = options;
     let address = listener.local_addr()?;
     anyhow::ensure!(
@@ -92,7 +94,8 @@ pub async fn serve(
         prepare_files(&data_dir)?;
         let library = Library::load(&library)?;
         let untested_version = library.untested_version.clone();
-        let arguments: Arc<[String]> = configuration::prepare(&data_dir, memory_bytes)?.into();
+        let arguments: Arc<[String]> =
+            configuration::prepare(&data_dir, memory_bytes, row_access.as_ref())?.into();
         let (engine, threads) = Engine::start(library, &arguments, &name, connections)?;
         merges::let_others_go_first(configuration::BACKGROUND_POOL_THREADS)?;
         anyhow::Ok((engine, threads, untested_version))
@@ -244,6 +247,7 @@ impl Server {
         }
         let session = Session {
             database: request.database.take().unwrap_or_else(|| self.database.clone()),
+            role: request.role.take(),
             settings: std::mem::take(&mut request.settings),
             params: std::mem::take(&mut request.params),
         };

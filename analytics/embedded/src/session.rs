@@ -1,6 +1,10 @@
-//! State of a statement's session: its database, its settings, and the mark by which it can be killed.
+//! State of a statement's session: its database, its settings, its role, and the mark by which it can be killed.
 
-use crate::{fault::Fault, ffi::Connection, statement::quoted_text};
+use crate::{
+    fault::Fault,
+    ffi::Connection,
+    statement::{quoted_name, quoted_text},
+};
 
 /// A setting of the engine, unquoted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) database: String,
+    /// The one role whose rights the statement has; none: all roles of the user.
+    pub(crate) role: Option<String>,
     pub(crate) settings: Vec<Setting>,
     pub(crate) params: Vec<(String, String)>,
 }
@@ -34,10 +40,9 @@ impl Session {
         // `readonly` forbids further settings, so it comes last, alone.
         let (last, first): (Vec<_>, Vec<_>) =
             self.settings.iter().partition(|it| it.name == "readonly");
-        for settings in [first, last] {
-            if let Some(set) = set_of(&settings) {
-                connection.query(set.as_bytes(), "Null", &[])?;
-            }
+        let role = self.role.as_ref().map(|role| format!("SET ROLE {}", quoted_name(role)));
+        for set in [set_of(&first), role, set_of(&last)].into_iter().flatten() {
+            connection.query(set.as_bytes(), "Null", &[])?;
         }
         Ok(())
     }
@@ -65,6 +70,7 @@ mod tests {
     fn the_mark_keeps_the_clients_comment() {
         let mut session = Session {
             database: "d".into(),
+            role: None,
             settings: vec![Setting { name: "log_comment".into(), value: "mine".into() }],
             params: Vec::new(),
         };

@@ -19,7 +19,7 @@ impl Figure {
 
     /// A sum: whole millionths, and what of the values lay below a millionth or beyond what
     /// millionths can hold. Rounded to 6 decimal places.
-    pub(super) fn from_sum(units: i128, rest: f64) -> Option<Self> {
+    pub(crate) fn from_sum(units: i128, rest: f64) -> Option<Self> {
         // 1e31 wholes are 1e37 units; an i128 holds 1.7e38.
         if rest.abs() < 1e31 && units.unsigned_abs() < 10_u128.pow(37) {
             // Apart, so that a large whole part keeps its digits.
@@ -32,13 +32,27 @@ impl Figure {
     }
 
     /// The mean of `count` values of that sum, or `None` of none.
-    pub(super) fn from_mean(units: i128, rest: f64, count: u64) -> Option<Self> {
+    pub(crate) fn from_mean(units: i128, rest: f64, count: u64) -> Option<Self> {
         if count == 0 {
             return None;
         }
         // One division, correctly rounded: 0.1 + 0.1 + 0.1 over 3 is 0.1, not 0.09999999999999999.
         let whole = lossy(units) / (lossy(i128::from(count)) * 1e6);
         Self::from_f64(whole + rest / lossy(i128::from(count)))
+    }
+
+    /// The figure of a count.
+    pub fn from_count(count: u64) -> Self {
+        Self(count.to_string())
+    }
+
+    /// How often `count` has `of` in it; none of nothing.
+    pub fn ratio(count: u64, of: u64) -> Option<Self> {
+        if of == 0 {
+            None
+        } else {
+            Self::from_f64(lossy(i128::from(count)) / lossy(i128::from(of)))
+        }
     }
 
     /// As a float, for arithmetic that need not be exact.

@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod arrival;
+mod export;
 mod figure;
 mod filter;
 mod list;
@@ -17,8 +18,10 @@ mod visits;
 pub use aggregate::{
     Aggregate, AggregateAnswer, Bucket, FILLED_BUCKETS_MAX, Metric, Unit, aggregate,
 };
-pub(crate) use aggregate::{FIRST_OF_ORDERS, ORDER_COMPLETED};
+pub(crate) use aggregate::{FIRST_OF_ORDERS, NUMBER_IN_TEXT, ORDER_COMPLETED, SUM_OF_FIELD};
 pub use arrival::{clock_ms, newest_arrival};
+pub(crate) use export::ExportPlaces;
+pub use export::{Export, ExportFilter, ExportPosition, ExportedEvent, WINDOW_EVENTS_MAX, export};
 pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;

@@ -8,9 +8,10 @@
 //! processes that start at once safe, and a crash half-way, is that every statement can be run
 //! again: a test holds that each is a `CREATE … IF NOT EXISTS`, an `ALTER … IF [NOT] EXISTS`, or an
 //! `ALTER … MODIFY SETTING`, which says what the setting is. Migration 10 also moves rows: [`rekey`]; migration 14 writes
-//! entries of older events: [`anonymous`].
+//! entries of older events: [`anonymous`]; migration 17 counts them: [`event_days`].
 
 mod anonymous;
+mod event_days;
 mod rekey;
 mod statements;
 
@@ -103,6 +104,21 @@ const MIGRATIONS: &[Migration] = &[
         name: "anonymous_timeline",
         text: include_str!("../../../migrations/clickhouse/0014_anonymous_timeline.sql"),
     },
+    Migration {
+        version: 15,
+        name: "people",
+        text: include_str!("../../../migrations/clickhouse/0015_people.sql"),
+    },
+    Migration {
+        version: 16,
+        name: "insight_members",
+        text: include_str!("../../../migrations/clickhouse/0016_insight_members.sql"),
+    },
+    Migration {
+        version: event_days::VERSION,
+        name: "event_days",
+        text: include_str!("../../../migrations/clickhouse/0017_event_days.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");
@@ -155,8 +171,10 @@ pub(crate) async fn apply(
         } else {
             execute(client, migration.text, cluster).await?;
         }
-        if migration.version == anonymous::VERSION {
-            anonymous::run(client).await?;
+        match migration.version {
+            anonymous::VERSION => anonymous::run(client).await?,
+            event_days::VERSION => event_days::run(client).await?,
+            _ => {}
         }
         client
             .query_raw(RECORD_WRITE)

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use analytics::sql_access;
 use anyhow::Context as _;
 use nix::{
     sys::stat::{Mode, umask},
@@ -45,6 +46,7 @@ pub async fn serve() -> anyhow::Result<()> {
         data_dir: request.folder.join("files"),
         listener,
         user: request.user,
+        row_access: Some(row_access(&request.database, &request.password)),
         password: request.password,
         database: request.database,
         memory_bytes: request.memory_bytes,
@@ -63,6 +65,21 @@ pub async fn serve() -> anyhow::Result<()> {
         let _ = stop.await;
     };
     clickhouse_embedded::serve(options, ready, stop).await
+}
+
+/// The role of callers who ask in SQL.
+fn row_access(database: &str, password: &str) -> clickhouse_embedded::RowAccess {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    clickhouse_embedded::RowAccess {
+        role: sql_access::READER_ROLE.to_owned(),
+        definer: sql_access::DEFINER_USER.to_owned(),
+        database: database.to_owned(),
+        tables: owned(&sql_access::TABLES),
+        condition: sql_access::MarkKey::of(password).rows_in_sql(),
+        views: owned(&sql_access::ViewDatabases::of(database).all()),
+        open_system_tables: owned(&sql_access::OPEN_SYSTEM_TABLES),
+        system_tables: owned(&sql_access::VIEWED_SYSTEM_TABLES),
+    }
 }
 
 /// Takes the listening socket and the stream to the parent from standard input and output, and replaces these

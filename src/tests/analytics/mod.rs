@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod exact;
+mod exports;
 mod fixture;
 mod lists;
 mod messages;

@@ -385,10 +385,28 @@ async fn a_slow_reader_causes_back_pressure() {
 #[tokio::test]
 async fn unsupported_features_are_refused_by_name() {
     let address = clickhouse().await;
-    for fields in [[("session_id", "s")], [("role", "r")], [("quota_key", "q")]] {
-        let (status, code, _) = refusal_of(post(&address, &fields, "SELECT 1")).await;
+    let several_roles = [("role", "everything"), ("role", "everything")];
+    for fields in [&[("session_id", "s")] as &[_], &several_roles, &[("quota_key", "q")]] {
+        let (status, code, _) = refusal_of(post(&address, fields, "SELECT 1")).await;
         assert_eq!((status, code.as_str()), (501, "48"), "{fields:?}");
     }
     let (_, code, _) = refusal_of(post(&address, &[], "SELECT 1 INTO OUTFILE '/tmp/never'")).await;
     assert_eq!(code, "48");
+}
+
+#[tokio::test]
+async fn a_statement_has_the_rights_of_the_role_that_it_names() {
+    let address = clickhouse().await;
+    let table = table(&client(&address), ITEM_COLUMNS).await;
+    let read = format!("SELECT count() FROM {table}");
+    for fields in [&[] as &[_], &[("role", "everything")]] {
+        assert_eq!(text_of(post(&address, fields, read.clone())).await, "0\n", "{fields:?}");
+    }
+    let reader = [("role", "millrace_sql_reader")];
+    for statement in [read, format!("DROP TABLE {table}")] {
+        let (status, code, text) = refusal_of(post(&address, &reader, statement)).await;
+        assert_eq!((status, code.as_str()), (403, "497"), "{text}");
+    }
+    let (status, code, _) = refusal_of(post(&address, &[("role", "unknown")], "SELECT 1")).await;
+    assert_eq!((status, code.as_str()), (404, "511"));
 }

@@ -13,6 +13,7 @@ const ABSENT_USER: &str = "00000000000000000000dead";
 const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
 const ABSENT_SEGMENT: &str = "00000000-0000-7000-8000-000000005e9d";
 const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
+const ABSENT_INSIGHT: &str = "00000000-0000-7000-8000-0000001abead";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
 /// What a request names.
@@ -22,6 +23,7 @@ struct Ids<'a> {
     list: &'a str,
     campaign: &'a str,
     segment: &'a str,
+    insight: &'a str,
     sender_domain: &'a str,
 }
 
@@ -31,6 +33,7 @@ const ABSENT: Ids<'static> = Ids {
     list: ABSENT_LIST,
     campaign: ABSENT_CAMPAIGN,
     segment: ABSENT_SEGMENT,
+    insight: ABSENT_INSIGHT,
     sender_domain: ABSENT_SENDER_DOMAIN,
 };
 
@@ -61,6 +64,8 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("POST", "/events/aggregate", "", json!({"eventName": "A"}), "events:read"),
         // A stream that is answered has no end.
         ("GET", "/events/live", "?status=unknown", none.clone(), "events:read"),
+        // NDJSON, which the lines here do not read.
+        ("GET", "/events/export", "?format=unknown", none.clone(), "events:read"),
         ("GET", "/events/rejected", "", none.clone(), "events:read"),
         ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
         ("GET", "/users", "", none.clone(), "users:read"),
@@ -177,6 +182,32 @@ fn segments(ids: &Ids<'_>) -> Vec<Line> {
         ("PUT", "/segments/{segmentId}", "", json!({"description": "x"}), "users:write"),
         ("DELETE", "/segments/{segmentId}", "", none.clone(), "users:write"),
         ("GET", "/segments/{segmentId}/members", "", none, "users:read"),
+    ]
+}
+
+fn insights() -> Vec<Line> {
+    let none = Value::Null;
+    let trends = json!({"series": [{"eventName": "A"}], "last": {"amount": 1, "unit": "days"}});
+    let funnel = json!({
+        "steps": [{"eventName": "A"}, {"eventName": "B"}], "window": {"amount": 1, "unit": "days"},
+        "last": {"amount": 1, "unit": "days"},
+    });
+    let retention = json!({
+        "start": {"eventName": "A"}, "return": {"eventName": "B"}, "last": {"amount": 1, "unit": "days"},
+    });
+    let saved = json!({"name": "Insight", "kind": "trends", "question": trends});
+    vec![
+        ("POST", "/insights/trends", "", trends, "events:read"),
+        ("POST", "/insights/funnels", "", funnel, "events:read"),
+        ("POST", "/insights/retention", "", retention, "events:read"),
+        ("GET", "/insights/events", "", none.clone(), "events:read"),
+        ("GET", "/insights/properties", "?eventName=A", none.clone(), "events:read"),
+        ("POST", "/insights", "", saved, "events:write"),
+        ("GET", "/insights", "", none.clone(), "events:read"),
+        ("GET", "/insights/{insightId}", "", none.clone(), "events:read"),
+        ("PUT", "/insights/{insightId}", "", json!({"name": "Other"}), "events:write"),
+        ("DELETE", "/insights/{insightId}", "", none.clone(), "events:write"),
+        ("GET", "/insights/{insightId}/result", "", none, "events:read"),
     ]
 }
 
@@ -335,6 +366,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         consent(),
         lists_and_page(ids),
         segments(ids),
+        insights(),
         suppressions(ids),
         campaigns(ids),
         sends(ids),
@@ -351,6 +383,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{listId}", ids.list)
                 .replace("{campaignId}", ids.campaign)
                 .replace("{segmentId}", ids.segment)
+                .replace("{insightId}", ids.insight)
                 .replace("{senderDomainId}", ids.sender_domain)
                 .replace("{versionId}", "1")
                 .replace("{channel}", "email")
@@ -376,7 +409,15 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         body.remove("path");
     }
     let mut text = json.to_string();
-    for id in [ids.user, ids.external, ids.list, ids.campaign, ids.segment, ids.sender_domain] {
+    for id in [
+        ids.user,
+        ids.external,
+        ids.list,
+        ids.campaign,
+        ids.segment,
+        ids.insight,
+        ids.sender_domain,
+    ] {
         text = text.replace(id, "ID");
     }
     (status, text)
@@ -466,19 +507,23 @@ async fn ids_of_another_workspace_are_404() {
     let domain = there.api.post("/sender-domains", &domain, 201).await.json();
     let segment = json!({"name": "Theirs", "targeting": {}});
     let segment = there.api.post("/segments", &segment, 201).await.json();
+    let insight = json!({"name": "Theirs", "kind": "trends", "question": {"series": [{}], "from": "2026-03-01"}});
+    let insight = there.api.post("/insights", &insight, 201).await.json();
     let theirs = Ids {
         user,
         external: &external,
         list,
         campaign: campaign["id"].as_str().unwrap(),
         segment: segment["id"].as_str().unwrap(),
+        insight: insight["id"].as_str().unwrap(),
         sender_domain: domain["id"].as_str().unwrap(),
     };
     let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
     for (foreign, absent) in pairs {
         let names_none = foreign.path == absent.path && foreign.body == absent.body;
         if names_none && !foreign.path.contains("%2B4915100000")
-            || ["/lists", "/segments", "/sender-domains"].contains(&foreign.path.as_str())
+            || ["/lists", "/segments", "/sender-domains", "/insights"]
+                .contains(&foreign.path.as_str())
         {
             continue;
         }
@@ -495,6 +540,8 @@ async fn ids_of_another_workspace_are_404() {
     there.api.get(format!("/users/{user}"), 200).await;
     let path = format!("/segments/{}", theirs.segment);
     assert_eq!(there.api.get(path, 200).await.json(), segment);
+    let path = format!("/insights/{}", theirs.insight);
+    assert_eq!(there.api.get(path, 200).await.json(), insight);
     let path = format!("/sender-domains/{}", theirs.sender_domain);
     assert_eq!(there.api.get(path, 200).await.json(), domain);
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();

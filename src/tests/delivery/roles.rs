@@ -43,9 +43,14 @@ async fn a_delivery_only_process_is_ready_and_serves_no_api() {
 async fn an_api_process_prints_its_urls_at_startup() {
     let (process, _) = Process::start(&data_dir("answers"), &[]).await;
     let (url, metrics) = (&process.url, &process.admin_url);
-    let expected =
-        format!("Millrace is ready.  API {url}  ·  docs {url}/docs  ·  metrics {metrics}/metrics");
+    let urls = process.ready.split_whitespace().filter(|word| word.starts_with("http://"));
+    let sql = urls.clone().nth(2).unwrap();
+    let expected = format!(
+        "Millrace is ready.  API {url}  ·  docs {url}/docs  ·  SQL {sql}  ·  metrics {metrics}/metrics"
+    );
     assert_eq!(process.ready, expected);
+    let pong = reqwest::get(format!("{sql}/ping")).await.unwrap().text().await.unwrap();
+    assert_eq!(pong, "Ok.\n");
     for path in ["/docs", "/readyz"] {
         Client::new(url, None).get(path, 200).await;
     }

@@ -23,6 +23,7 @@ pub(crate) async fn millrace(data_dir: &Path, arguments: &[&str]) -> Outcome {
         .env("MILLRACE_DATA_DIR", data_dir)
         .env("MILLRACE_LISTEN", "127.0.0.1:0")
         .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
+        .env("MILLRACE_SQL_LISTEN", "127.0.0.1:0")
         .env_remove("DATABASE_URL")
         .env_remove("CLICKHOUSE_URL")
         .stdin(Stdio::null());

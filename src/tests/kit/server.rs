@@ -5,7 +5,7 @@ use std::{
     sync::{LazyLock, mpsc},
 };
 
-use config::{Flags, Settings};
+use config::{Flags, Settings, SqlListen};
 use kernel::{Clock, WorkspaceId};
 use millrace::{
     app::App,
@@ -29,6 +29,7 @@ pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
 pub(crate) struct TestServer {
     pub(crate) url: String,
     pub(crate) admin_url: String,
+    pub(crate) sql_url: String,
     /// Where mail that comes back is taken, if it is.
     pub(crate) mail: Option<std::net::SocketAddr>,
     pub(crate) data_dir: PathBuf,
@@ -59,6 +60,7 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
     let mut settings = Settings::load(&Flags { values, ..Flags::default() }, &Registry).unwrap();
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
+    settings.sql_listen = SqlListen::At("127.0.0.1:0".parse().unwrap());
     data_dir.clone_into(&mut settings.data_dir);
     // Only what is away answers 503, not what a busy machine keeps waiting.
     settings.engines.postgres_wait_seconds = 60;
@@ -104,6 +106,7 @@ pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
             let started = TestServer {
                 url: format!("http://{}", server.api_address()),
                 admin_url: format!("http://{}", server.admin_address()),
+                sql_url: server.sql_address().map_or_else(String::new, |it| format!("http://{it}")),
                 mail: server.mail_address(),
                 data_dir,
                 runtime: tokio::runtime::Handle::current(),

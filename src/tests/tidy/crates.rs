@@ -9,6 +9,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("kernel", ""),
     ("metrics_catalogue", ""),
     ("statistics", ""),
+    ("tables", ""),
     ("workspace_hack", ""),
     ("supervisor", "metrics_catalogue"),
     ("tidy", ""),
@@ -21,10 +22,14 @@ const ALLOWED: &[(&str, &str)] = &[
     ("config", "kernel"),
     ("engines", "kernel metrics_catalogue config supervisor clickhouse-embedded ingest analytics"),
     ("web", "kernel metrics_catalogue supervisor ingest analytics"),
+    ("sql_listener", "kernel metrics_catalogue config supervisor analytics web"),
     ("suppressions", "kernel metrics_catalogue supervisor web"),
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web suppressions"),
+    ("exports", "kernel analytics web tables"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
+    ("people_mirror", "kernel metrics_catalogue supervisor analytics"),
     ("segments", "kernel web contacts"),
+    ("insights", "kernel statistics tables analytics web contacts"),
     ("sender_domains", "kernel web"),
     (
         "campaigns",
@@ -53,6 +58,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
     // It may depend on sqlx, for one conversion of errors that Rust allows nowhere else.
     ("kernel", &["axum", "http", "tokio", "reqwest"]),
     ("statistics", &["axum", "http", "sqlx", "tokio", "reqwest"]),
+    ("tables", &["axum", "http", "sqlx", "tokio", "reqwest"]),
     ("content", &["axum", "sqlx"]),
 ];
 

@@ -1,5 +1,7 @@
 //! A new release beside the previous one: data are kept, and the previous one's statements still work.
 
+mod event_days;
+mod people;
 mod previous;
 
 use std::collections::BTreeSet;

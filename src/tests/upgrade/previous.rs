@@ -184,7 +184,7 @@ impl Previous {
         self.run_statement(ask, "").await.lines().map(str::to_owned).collect()
     }
 
-    async fn run_statement(&self, statement: &str, rows: &str) -> String {
+    pub(super) async fn run_statement(&self, statement: &str, rows: &str) -> String {
         let address = &self.clickhouse;
         let answer = reqwest::Client::new()
             .post(&address.url)

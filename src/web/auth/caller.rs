@@ -61,6 +61,21 @@ impl<S> Caller<S> {
 }
 
 impl<S: Scope> Caller<S> {
+    /// The caller with this key, in a request of this head: for protocols that send keys in other ways.
+    ///
+    /// # Errors
+    /// Unauthenticated for an unknown key, forbidden for one without the scope.
+    pub async fn with_key<T>(text: &SecretString, head: &mut Parts, state: &T) -> Result<Self>
+    where
+        Auth: FromRef<T>,
+    {
+        let key = Auth::from_ref(state).key(text, KeyKind::Api, Use::Other, head).await?;
+        rate::admit(&head.extensions, key.id)?;
+        demand::<S>(key.scopes)?;
+        head.extensions.insert(BodyOwner(key.workspace));
+        Ok(Self { key, scope: PhantomData })
+    }
+
     /// Whether the key is still live and has the scope: for answers that go on after the request.
     pub async fn is_still_admitted(&self, auth: &Auth) -> bool {
         let live = auth.live(self.key.id).await;

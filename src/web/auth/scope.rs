@@ -57,6 +57,7 @@ scopes! {
     EmailSuppressionWrite = "email_suppression:write": "Change suppressed addresses.";
     SmsSuppressionRead = "sms_suppression:read": "Read suppressed phone numbers.";
     SmsSuppressionWrite = "sms_suppression:write": "Change suppressed phone numbers.";
+    AnalyticsSql = "analytics:sql": "Ask in SQL: everything of the workspace that the views show, profiles included.";
 }
 
 impl ScopeName {

@@ -64,6 +64,10 @@ pub struct HtmlErrorPage(pub fn(StatusCode) -> String);
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorWithCode;
 
+/// In the extensions of a response: it keeps its own body. For protocols with errors of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnError;
+
 /// Texts of an [`Error`], kept in the extensions of the response until [`seal`] writes the body.
 #[derive(Debug, Clone)]
 pub(super) struct Refusal {
@@ -149,7 +153,8 @@ fn whole_seconds(wait: Duration) -> HeaderValue {
 
 /// Gives a response of 400 and above the one body; other responses pass unchanged.
 pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Response {
-    if !status::is_refusal(response.status()) {
+    let is_own = response.extensions().get::<OwnError>().is_some();
+    if is_own || !status::is_refusal(response.status()) {
         return response;
     }
     let (mut parts, body) = response.into_parts();

@@ -29,7 +29,7 @@ pub use self::{
         Body, BodyBudget, BodyLimits, BodyOwner, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held,
         JsonBytes, OneOrMany, OptionalBody, RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
-    envelope::{ApiError, ApiResult, ErrorWithCode, HtmlErrorPage},
+    envelope::{ApiError, ApiResult, ErrorWithCode, HtmlErrorPage, OwnError},
     front::{Front, front},
     page::{NumberedPage, OffsetPage},
     path::{BodyFor, FromPath, Path, PathOf},

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
-use kernel::{CampaignId, Error, ListId, Result, SegmentId, SenderDomainId, UserId};
+use kernel::{CampaignId, Error, InsightId, ListId, Result, SegmentId, SenderDomainId, UserId};
 use serde::de::DeserializeOwned;
 
 use crate::http::{ApiError, ApiResult};
@@ -54,6 +54,7 @@ ids! {
     CampaignId, "Campaign";
     ListId, "List";
     SegmentId, "Segment";
+    InsightId, "Insight";
     SenderDomainId, "Sender domain";
     UserId, "User";
 }

@@ -25,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) query: String,
     pub(crate) query_id: Option<String>,
     pub(crate) database: Option<String>,
+    /// The role whose rights the statement has.
+    pub(crate) role: Option<String>,
     pub(crate) default_format: Option<String>,
     /// Answers as compressed blocks.
     pub(crate) compress: bool,
@@ -136,9 +138,13 @@ impl Request {
                     "{name}: sessions are not kept between requests"
                 )));
             }
-            "role" | "quota_key" => {
+            "role" if self.role.is_some() => {
+                return Err(not_implemented(format_args!("several roles")));
+            }
+            "role" => self.role = Some(value.into_owned()).filter(|role| !role.is_empty()),
+            "quota_key" => {
                 return Err(not_implemented(format_args!(
-                    "{name}: there is one user, without roles and quotas"
+                    "{name}: there is one user, without quotas"
                 )));
             }
             "stacktrace" if flag(name, &value)? => {

@@ -14,7 +14,7 @@ fn read(url: &str, headers: &[(&'static str, &str)]) -> Result<Request, Fault> {
 #[test]
 fn fields_of_the_url_go_where_they_belong() {
     let request = read(
-        "query=SELECT+1&database=d&default_format=Native&compress=1&decompress=0&param_a=x%27y&max_threads=2&query_id=q",
+        "query=SELECT+1&database=d&role=reader&default_format=Native&compress=1&decompress=0&param_a=x%27y&max_threads=2&query_id=q",
         &[],
     )
     .unwrap();
@@ -25,6 +25,7 @@ fn fields_of_the_url_go_where_they_belong() {
     );
     assert!(request.compress && !request.decompress && !request.read_only);
     assert_eq!(request.params, [("a".to_owned(), "x'y".to_owned())]);
+    assert_eq!(request.role.as_deref(), Some("reader"));
     let setting = Setting { name: "max_threads".to_owned(), value: "2".to_owned() };
     assert_eq!(request.settings, [setting]);
     assert_eq!(request.query_id.as_deref(), Some("q"));
@@ -53,9 +54,13 @@ fn a_credential_comes_in_any_of_three_ways_but_not_in_two() {
 
 #[test]
 fn unsupported_parameters_are_refused() {
-    for field in
-        ["session_id=1", "role=r", "quota_key=k", "stacktrace=1", "client_protocol_version=5"]
-    {
+    for field in [
+        "session_id=1",
+        "role=r&role=s",
+        "quota_key=k",
+        "stacktrace=1",
+        "client_protocol_version=5",
+    ] {
         assert_eq!(read(field, &[]).unwrap_err().code, code::NOT_IMPLEMENTED, "{field}");
     }
     assert_eq!(read("", &[("content-encoding", "gzip")]).unwrap_err().code, code::NOT_IMPLEMENTED);

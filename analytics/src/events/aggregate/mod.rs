@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{PropertyFilter, filter::Range};
 use crate::{Analytics, error::AnalyticsError};
-pub(crate) use question::{FIRST_OF_ORDERS, ORDER_COMPLETED};
+pub(crate) use question::{FIRST_OF_ORDERS, NUMBER_IN_TEXT, ORDER_COMPLETED, SUM_OF_FIELD};
 use question::{Question, Source};
 
 /// How long a period is. Periods are in UTC.

@@ -9,8 +9,8 @@ use crate::{Analytics, client, error::AnalyticsError, events::filter::Range, rea
 
 const AGGREGATE: &str = include_str!("../../sql/aggregate.sql");
 pub(crate) const FIRST_OF_ORDERS: &str = include_str!("../../sql/first_of_orders.sql");
-const NUMBER_IN_TEXT: &str = include_str!("../../sql/number_in_text.sql");
-const SUM_OF_FIELD: &str = include_str!("../../sql/sum_of_field.sql");
+pub(crate) const NUMBER_IN_TEXT: &str = include_str!("../../sql/number_in_text.sql");
+pub(crate) const SUM_OF_FIELD: &str = include_str!("../../sql/sum_of_field.sql");
 
 /// The event that is counted once per order.
 pub(crate) const ORDER_COMPLETED: &str = "Order Completed";

@@ -1,0 +1,66 @@
+//! Whose an event is, as SQL.
+//!
+//! Events carry ids of the service, of the caller, aliases and anonymous ids. Most people are always tracked by one of
+//! them; then grouping by it is grouping by person. Only where a workspace has links between identifiers, or events
+//! carry internal ids, a join says which identifiers are one person. Rows count themselves as in need of it
+//! ([`Links::Unneeded`] is tried first).
+
+const LINKS: &str = include_str!("../sql/insight_links.sql");
+const ATTRIBUTES: &str = include_str!("../sql/insight_attributes.sql");
+const MEMBERS: &str = include_str!("../sql/insight_members.sql");
+
+/// The identifier of an event: external id, else internal id, else alias, else anonymous id. Aliases and anonymous ids
+/// begin with a character that no id holds.
+pub(super) const IDENTIFIER: &str = r"multiIf(
+            user_id != '', user_id,
+            service_user_id != '', service_user_id,
+            alias_name != '', concat('\x01', alias_label, '\x01', alias_name),
+            concat('\x02', anonymous_id))";
+
+/// The identifier by which an event's profile is found.
+pub(super) const LINK_KEY: &str = r"multiIf(
+            service_user_id != '', service_user_id,
+            user_id != '', user_id,
+            concat('\x02', anonymous_id))";
+
+/// Whether an event is tracked by what may be an internal id.
+pub(super) const IS_INTERNAL: &str =
+    "service_user_id != '' OR length(user_id) = 24 AND match(user_id, '^[0-9a-f]{24}\\\\z')";
+
+/// Whether identifiers are joined with the profiles they are linked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// No identifier is linked to another, as far as is known.
+    Unneeded,
+    /// Identifiers are joined with profiles.
+    Joined,
+}
+
+impl Links {
+    pub(super) fn person(self) -> &'static str {
+        match self {
+            Self::Unneeded => "identifier",
+            Self::Joined => "if(links.person != '', links.person, identifier)",
+        }
+    }
+
+    pub(super) fn join(self) -> String {
+        match self {
+            Self::Unneeded => String::new(),
+            Self::Joined => {
+                format!("LEFT ANY JOIN (\n{LINKS}) AS links ON links.key = tracked.link_key")
+            }
+        }
+    }
+}
+
+/// Joins people with a value of their attributes, `attribute`.
+pub(super) fn attributes_join(links: Links, label: &str) -> String {
+    let attributes = ATTRIBUTES.replace("$label$", label);
+    format!("LEFT ANY JOIN (\n{attributes}) AS profiles ON profiles.person = {}", links.person())
+}
+
+/// Limits rows to the members of a question.
+pub(super) fn members_condition(links: Links) -> String {
+    format!("{} IN (\n{MEMBERS})", links.person())
+}

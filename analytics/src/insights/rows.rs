@@ -1,0 +1,117 @@
+//! The rows that every question is made of: an event, whose it is, and what the question needs of it.
+
+use uuid::Uuid;
+
+use super::{
+    Breakdown, BreakdownSource, EventChoice, Span,
+    condition::any_of,
+    parameters::Parameters,
+    person::{self, Links},
+};
+use crate::{Analytics, client, error::AnalyticsError, reads::Read};
+
+const ROWS: &str = include_str!("../sql/insight_rows.sql");
+const HAS_LINKS: &str =
+    "SELECT count() FROM (SELECT 1 FROM identities WHERE workspace_id = {workspace:UUID} LIMIT 1)";
+
+/// What the rows of a question are.
+#[derive(Debug, Clone)]
+pub(super) struct RowsAsked<'a> {
+    /// The range of all events that are read.
+    pub(super) span: Span,
+    /// The choices that narrow the events to read; none reads all.
+    pub(super) choices: Vec<&'a EventChoice>,
+    /// Whether the question asks who did it.
+    pub(super) has_people: bool,
+    pub(super) breakdown: Option<&'a Breakdown>,
+    /// The people it is limited to, stored before.
+    pub(super) members: Option<Uuid>,
+    /// Columns of an event: expressions with their names, by which `columns` may use them.
+    pub(super) event_columns: Vec<String>,
+    /// Names of further columns of a row.
+    pub(super) columns: Vec<String>,
+    /// A condition on events, beside those of the choices.
+    pub(super) condition: String,
+}
+
+impl RowsAsked<'_> {
+    /// Whether it matters which identifiers are one person.
+    pub(super) fn is_of_people(&self) -> bool {
+        self.has_people || self.is_of_profiles()
+    }
+
+    /// Whether people have to be known by their profiles: members and attributes are.
+    fn is_of_profiles(&self) -> bool {
+        let by_profile = self.breakdown.is_some_and(|it| it.source == BreakdownSource::Profile);
+        self.members.is_some() || by_profile
+    }
+
+    /// The statement of the rows.
+    pub(super) fn sql(&self, links: Links, parameters: &mut Parameters) -> String {
+        let mut event_columns = self.event_columns.clone();
+        let mut joins = vec![links.join()];
+        let label = match self.breakdown {
+            None => "CAST(NULL, 'Nullable(String)')",
+            Some(by) if by.source == BreakdownSource::Property => {
+                event_columns.push(format!("{} AS property_label", by.label(parameters)));
+                "tracked.property_label"
+            }
+            Some(by) => {
+                joins.push(person::attributes_join(links, &by.label(parameters)));
+                "profiles.attribute"
+            }
+        };
+        let is_of_people = self.is_of_people();
+        let of_people = |sql, other| if is_of_people { sql } else { other };
+        let limit = self.members.map(|_| format!("WHERE {}", person::members_condition(links)));
+        let needs_links = match links {
+            Links::Unneeded => "is_internal",
+            Links::Joined => "0",
+        };
+        let narrowed = any_of(&self.choices, parameters);
+        let listed = |columns: &[String]| -> String {
+            columns.iter().fold(String::new(), |all, it| all + ",\n        " + it)
+        };
+        ROWS.replace("$identifier$", of_people(person::IDENTIFIER, "''"))
+            .replace("$link_key$", of_people(person::LINK_KEY, "''"))
+            .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
+            .replace("$person$", links.person())
+            .replace("$needs_links$", needs_links)
+            .replace("$label$", label)
+            .replace("$columns$", &listed(&self.columns))
+            .replace("$event_columns$", &listed(&event_columns))
+            .replace("$and$", &format!("{narrowed}\n        AND ({})", self.condition))
+            .replace("$joins$", &joins.join("\n"))
+            .replace("$where$", &limit.unwrap_or_default())
+    }
+
+    /// The parameters that the statement of the rows names.
+    pub(super) fn bind(&self, workspace: Uuid, query: Read) -> Read {
+        let query = query
+            .param("workspace", workspace.to_string())
+            .param("start_ms", self.span.start_ms)
+            .param("end_ms", self.span.end_ms);
+        match self.members {
+            Some(question) => query.param("question", question.to_string()),
+            None => query,
+        }
+    }
+
+    /// Whether identifiers have to be joined, as far as is known before the events are read.
+    pub(super) async fn links(
+        &self,
+        analytics: &Analytics,
+        workspace: Uuid,
+    ) -> Result<Links, AnalyticsError> {
+        if !self.is_of_people() {
+            return Ok(Links::Unneeded);
+        }
+        // Rows of people who are not members are left out before they could say that they need links.
+        if self.is_of_profiles() {
+            return Ok(Links::Joined);
+        }
+        let asked = client::read(analytics, HAS_LINKS).param("workspace", workspace.to_string());
+        let found: u64 = asked.fetch_one().await?;
+        Ok(if found > 0 { Links::Joined } else { Links::Unneeded })
+    }
+}

@@ -1,0 +1,154 @@
+//! `GET /events/export`: every event of the workspace once, as a table.
+
+use std::io;
+
+use analytics::events::{ExportFilter, ExportPosition};
+use axum::{body::Body, extract::State, response::Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{
+    HeaderMap, HeaderValue,
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
+};
+use kernel::{DayEdge, Timestamp};
+use tables::Format;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, FromQuery, Query, QueryFields},
+};
+
+use crate::{
+    model::events::read_cursor,
+    ops::events::{EventExport, export},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(export_events))
+}
+
+/// Characters of an event name in the query string.
+const NAME_CHARS_MAX: usize = 255;
+/// Characters of a cursor: those of the longest name and id.
+const CURSOR_CHARS_MAX: usize = 4_096;
+/// What is offered; the first is the default.
+const FORMATS: [Format; 3] = [Format::Ndjson, Format::Csv, Format::Parquet];
+const FORMAT_WORDS: &[(&str, Format)] = &Format::words(FORMATS);
+
+/// The query string of an export.
+#[derive(Debug)]
+pub(super) struct ExportQuery {
+    event_name: Option<String>,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    cursor: Option<ExportPosition>,
+    format: Option<Format>,
+}
+
+impl FromQuery for ExportQuery {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        let from = query.timestamp("from", DayEdge::Start);
+        let to = query.timestamp("to", DayEdge::End);
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            query.refuse("from", "must not be after to");
+        }
+        let cursor = query.text("cursor", CURSOR_CHARS_MAX).and_then(|text| {
+            let position = read_cursor(&text);
+            if position.is_none() {
+                query.refuse("cursor", "must be a value of the column cursor of an export");
+            }
+            position
+        });
+        Self {
+            event_name: query.text("eventName", NAME_CHARS_MAX),
+            from,
+            to,
+            cursor,
+            format: query.one_of("format", FORMAT_WORDS),
+        }
+    }
+}
+
+/// Exports every event once, in order of time and event id.
+///
+/// Resume an export that broke off with `cursor`: the value of the column of that name in the last row received. An answer
+/// that breaks off without its end is not whole.
+#[utoipa::path(
+    get,
+    path = "/events/export",
+    tag = "events",
+    params(
+        ("from" = Option<kernel::schema::QueryMoment>, Query, description = "ISO 8601, inclusive; default the first event"),
+        ("to" = Option<kernel::schema::QueryMoment>, Query, description = "ISO 8601, inclusive; a date alone means its end"),
+        ("eventName" = Option<String>, Query),
+        ("format" = Option<String>, Query, description = "`ndjson` (default), `csv` or `parquet`; beats the header Accept"),
+        ("cursor" = Option<String>, Query, description = "only events after the row with this cursor"),
+    ),
+    responses((
+        status = 200,
+        description = "a table; an object a line in NDJSON",
+        content(
+            (String = "application/x-ndjson"),
+            (String = "text/csv"),
+            (String = "application/vnd.apache.parquet")
+        )
+    ))
+)]
+async fn export_events(
+    State(app): State<Services>,
+    caller: Caller<scope::EventsRead>,
+    headers: HeaderMap,
+    Query(query): Query<ExportQuery>,
+) -> ApiResult<Response> {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let accepted = || Format::accepted(accept, &FORMATS);
+    let format = query.format.or_else(accepted).unwrap_or(FORMATS[0]);
+    let filter = ExportFilter {
+        event_name: query.event_name,
+        start_ms: query.from.map(Timestamp::millis),
+        end_ms: query.to.map(Timestamp::millis),
+        after: query.cursor,
+        window_events: None,
+    };
+    let mut export = export(&app, caller.workspace(), filter, format)?;
+    // A failure before the first rows has a status of its own.
+    let first = export.next_piece().await?;
+    let open = OpenExport { app, caller, export, first };
+    let pieces = stream::try_unfold(open, async |mut open| {
+        Ok::<_, io::Error>(open.next_piece().await?.map(|piece| (piece, open)))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let name = format!("attachment; filename=\"events.{}\"", format.extension());
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        headers.insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// An export that is being answered.
+struct OpenExport {
+    app: Services,
+    caller: Caller<scope::EventsRead>,
+    export: EventExport,
+    first: Option<Bytes>,
+}
+
+impl OpenExport {
+    /// The next piece; none at the end. An error breaks the answer off, so that no client takes it for whole.
+    async fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
+        if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
+            return Ok(Some(first));
+        }
+        if !self.caller.is_still_admitted(self.app.auth()).await {
+            return Err(io::Error::other("the key was revoked"));
+        }
+        self.export.next_piece().await.map_err(|error| {
+            tracing::warn!(%error, "an export of events broke off");
+            io::Error::other(error.to_string())
+        })
+    }
+}

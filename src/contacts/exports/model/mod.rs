@@ -1,0 +1,3 @@
+//! Tables that are exports: their columns and cursors.
+
+pub mod events;

@@ -1,0 +1,3 @@
+//! Exports that are being answered.
+
+pub mod events;

@@ -1,0 +1,44 @@
+//! What is copied, and how attributes become columns.
+
+mod typed;
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+pub(crate) use self::typed::TypedAttributes;
+
+/// A profile, by what PostgreSQL and ClickHouse order it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProfileKey {
+    pub(crate) workspace: Uuid,
+    /// The bytes of the internal id.
+    pub(crate) user: [u8; 12],
+}
+
+/// A campaign, by its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CampaignKey {
+    pub(crate) workspace: Uuid,
+    pub(crate) campaign: Uuid,
+}
+
+/// Changes that wait: whom they are of, and the rows that say so.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) people: BTreeSet<ProfileKey>,
+    pub(crate) people_rows: Vec<i64>,
+    pub(crate) campaigns: BTreeSet<CampaignKey>,
+    pub(crate) campaign_rows: Vec<i64>,
+}
+
+/// A copy of everything that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rebuild {
+    /// The version of its first batch; none before.
+    pub(crate) first_version: Option<u64>,
+    /// The workspace of the last profile that was copied.
+    pub(crate) workspace: Uuid,
+    /// The internal id of that profile; empty before the first.
+    pub(crate) user: Vec<u8>,
+}

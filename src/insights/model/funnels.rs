@@ -1,0 +1,532 @@
+//! Funnels: how many people go through steps, one after the other, within a window of time.
+//!
+//! A person enters with an event of the first step in the range. From each entry the earliest event that can be the next
+//! step is taken, until there is none within the window; so an attempt reaches as many steps as any choice of events
+//! could. The attempt with the most steps counts, of equal ones the earliest. Events at one millisecond stand in the
+//! order of the steps that they can be. An event is one step only.
+
+use std::collections::HashMap;
+
+use analytics::insights::{HISTORY_CHOICES_MAX, HistoryEvent, PersonHistory};
+use kernel::fields::{Fields, FromFields, Words, describe::described};
+use statistics::proportion::{Interval as Bounds, Proportion, share};
+
+use super::{
+    breakdown::BreakdownBy,
+    choice::{Choice, refuse_many_filters},
+    people::People,
+    period::Period,
+};
+
+/// Confidence of the intervals of rates.
+const CONFIDENCE: f64 = 0.95;
+/// Longest window, in days.
+const WINDOW_DAYS_MAX: i64 = 366;
+
+/// What may happen between two steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Any other events may.
+    AnyBetween,
+    /// No event of the person.
+    Strict,
+}
+
+const ORDERS: &Words<Order> = &[("any_between", Order::AnyBetween), ("strict", Order::Strict)];
+
+const UNITS: &Words<i64> =
+    &[("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("weeks", 604_800_000)];
+
+/// How long a person has for all steps, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window(i64);
+
+impl FromFields for Window {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let amount = body.required("amount").integer(1..=WINDOW_DAYS_MAX * 24 * 60);
+        let unit = body.required("unit").one_of(UNITS);
+        let window = amount.saturating_mul(unit);
+        if window > WINDOW_DAYS_MAX * 86_400_000 {
+            body.refuse("amount", format!("must be at most {WINDOW_DAYS_MAX} days"));
+        }
+        Self(window)
+    }
+}
+
+/// A question about a funnel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunnelQuestion {
+    /// The steps in their order.
+    pub steps: Vec<Choice>,
+    /// How long a person has from the first step to the last, in milliseconds; the end included.
+    pub window_ms: i64,
+    /// What may happen between two steps.
+    pub order: Order,
+    /// The range in which people enter.
+    pub period: Period,
+    /// What it is broken down by.
+    pub breakdown: Option<BreakdownBy>,
+    /// Whose events count; everybody's where absent.
+    pub people: Option<People>,
+}
+
+described!(
+    /// A question about a funnel.
+    FunnelQuestion as "FunnelQuestion"
+);
+
+impl FromFields for FunnelQuestion {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let steps: Vec<Choice> = body.required("steps").objects(2..=HISTORY_CHOICES_MAX);
+        refuse_many_filters(body, steps.iter());
+        let Window(window_ms) = body
+            .required("window")
+            .about("How long a person has from the first step to the last, at most 366 days.")
+            .object();
+        Self {
+            steps,
+            window_ms,
+            order: body
+                .optional("order")
+                .about("`any_between` (default): other events may come between steps; `strict`: none of the person.")
+                .one_of(ORDERS)
+                .unwrap_or(Order::AnyBetween),
+            period: Period::read(body),
+            breakdown: body.optional("breakdown").object(),
+            people: body
+                .optional("people")
+                .about("A targeting, or `segmentId`: only events of these people.")
+                .object(),
+        }
+    }
+}
+
+/// The best attempt of a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Attempt {
+    /// When each step was reached.
+    at_ms: Vec<i64>,
+    /// The place of the entry in the history.
+    entry: usize,
+}
+
+/// The order in which events of a history stand.
+fn places(events: &[HistoryEvent]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..events.len()).collect();
+    places.sort_by_key(|place| {
+        let event = events[*place];
+        (event.at_ms, event.choices.trailing_zeros(), event.choices)
+    });
+    places
+}
+
+/// The place of the next event, after each event, that can be each of the steps but the first.
+fn next_places(events: &[HistoryEvent], steps: usize) -> Vec<Vec<usize>> {
+    let none = events.len();
+    (1..steps)
+        .map(|step| {
+            let mut next = vec![none; events.len()];
+            let mut found = none;
+            for (place, event) in events.iter().enumerate().rev() {
+                next[place] = found;
+                if event.choices & (1 << step) != 0 {
+                    found = place;
+                }
+            }
+            next
+        })
+        .collect()
+}
+
+fn best_attempt(history: &PersonHistory, rules: Rules) -> Option<Attempt> {
+    let order = places(&history.events);
+    let events: Vec<HistoryEvent> = order.iter().map(|place| history.events[*place]).collect();
+    let next = match rules.order {
+        Order::AnyBetween => next_places(&events, rules.steps),
+        Order::Strict => Vec::new(),
+    };
+    let mut best: Option<Attempt> = None;
+    for (entry, event) in events.iter().enumerate().filter(|(_, event)| event.choices & 1 != 0) {
+        let mut at_ms = vec![event.at_ms];
+        let mut place = entry;
+        while at_ms.len() < rules.steps {
+            let step = at_ms.len();
+            place = match rules.order {
+                Order::AnyBetween => next[step - 1][place],
+                Order::Strict => place + 1,
+            };
+            let reached = events.get(place).filter(|event| {
+                event.choices & (1 << step) != 0 && event.at_ms - at_ms[0] <= rules.window_ms
+            });
+            let Some(reached) = reached else { break };
+            at_ms.push(reached.at_ms);
+        }
+        if best.as_ref().is_none_or(|best| at_ms.len() > best.at_ms.len()) {
+            let is_whole = at_ms.len() == rules.steps;
+            best = Some(Attempt { at_ms, entry: order[entry] });
+            if is_whole {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// What decides how far a person comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rules {
+    steps: usize,
+    window_ms: i64,
+    order: Order,
+}
+
+/// How far one person came.
+#[derive(Debug, Clone)]
+struct Reached {
+    /// The number of the breakdown's value; none where it is absent.
+    label: Option<usize>,
+    /// Milliseconds from each step to the next that was reached.
+    took_ms: Vec<i64>,
+}
+
+/// A funnel that is being computed, person by person.
+#[derive(Debug)]
+pub struct Funnel {
+    rules: Rules,
+    labels: HashMap<String, usize>,
+    reached: Vec<Reached>,
+}
+
+impl Funnel {
+    /// A funnel without people yet.
+    pub fn new(question: &FunnelQuestion) -> Self {
+        let rules = Rules {
+            steps: question.steps.len(),
+            window_ms: question.window_ms,
+            order: question.order,
+        };
+        Self { rules, labels: HashMap::new(), reached: Vec::new() }
+    }
+
+    /// Begins again, without people.
+    pub fn clear(&mut self) {
+        self.labels.clear();
+        self.reached.clear();
+    }
+
+    /// Adds what a person did.
+    pub fn add(&mut self, history: &PersonHistory) {
+        let Some(attempt) = best_attempt(history, self.rules) else { return };
+        let label = history.label(attempt.entry).map(|label| {
+            let next = self.labels.len();
+            match self.labels.get(label) {
+                Some(number) => *number,
+                None => *self.labels.entry(label.to_owned()).or_insert(next),
+            }
+        });
+        let took_ms = attempt.at_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        self.reached.push(Reached { label, took_ms });
+    }
+
+    /// The funnel of everybody.
+    pub fn all(&self) -> FunnelSteps {
+        self.of(self.reached.iter())
+    }
+
+    /// The funnels of the values of a breakdown: those that most people entered with, at most `limit`; then that of people
+    /// without a value, then that of the rest.
+    pub fn by_value(&self, limit: u32) -> Vec<FunnelOf> {
+        let mut names: Vec<(&str, usize)> =
+            self.labels.iter().map(|(label, number)| (label.as_str(), *number)).collect();
+        let mut entered = vec![0_u64; names.len()];
+        for number in self.reached.iter().filter_map(|it| it.label) {
+            entered[number] += 1;
+        }
+        names.sort_by(|one, other| {
+            entered[other.1].cmp(&entered[one.1]).then_with(|| one.0.cmp(other.0))
+        });
+        let limit = names.len().min(limit as usize);
+        let mut by_label: Vec<Vec<&Reached>> = vec![Vec::new(); names.len()];
+        let mut absent = Vec::new();
+        for reached in &self.reached {
+            match reached.label {
+                Some(number) => by_label[number].push(reached),
+                None => absent.push(reached),
+            }
+        }
+        let mut funnels: Vec<FunnelOf> = names[..limit]
+            .iter()
+            .map(|(label, number)| FunnelOf {
+                value: Some((*label).to_owned()),
+                is_other: false,
+                steps: self.of(by_label[*number].iter().copied()),
+            })
+            .collect();
+        if !absent.is_empty() {
+            let steps = self.of(absent.into_iter());
+            funnels.push(FunnelOf { value: None, is_other: false, steps });
+        }
+        if limit < names.len() {
+            let rest = names[limit..].iter().flat_map(|(_, number)| &by_label[*number]);
+            let steps = self.of(rest.copied());
+            funnels.push(FunnelOf { value: None, is_other: true, steps });
+        }
+        funnels
+    }
+
+    fn of<'r>(&self, reached: impl Iterator<Item = &'r Reached>) -> FunnelSteps {
+        let mut people = vec![0_u64; self.rules.steps];
+        let mut took: Vec<Vec<i64>> = vec![Vec::new(); self.rules.steps];
+        for Reached { took_ms, .. } in reached {
+            people[0] += 1;
+            for (step, ms) in (1..).zip(took_ms) {
+                people[step] += 1;
+                took[step].push(*ms);
+            }
+        }
+        let entered = people[0];
+        let of_step = |step: usize| {
+            let from_start = Proportion { successes: people[step], trials: entered };
+            let before = if step == 0 { entered } else { people[step - 1] };
+            FunnelStep {
+                people: people[step],
+                from_previous: (before > 0).then(|| share(people[step], before)),
+                from_start: (entered > 0).then(|| from_start.rate()),
+                interval: (entered > 0).then(|| from_start.interval(CONFIDENCE)),
+                median_seconds: None,
+            }
+        };
+        let mut steps: Vec<FunnelStep> = (0..self.rules.steps).map(of_step).collect();
+        for (step, took) in steps.iter_mut().zip(&mut took) {
+            step.median_seconds = median(took).map(|ms| ms / 1000.0);
+        }
+        FunnelSteps { entered, steps }
+    }
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(values: &mut [i64]) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a year are far below 2^52")]
+    let real = |value: i64| value as f64;
+    if values.is_empty() {
+        return None;
+    }
+    let middle = values.len() / 2;
+    let is_even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable(middle);
+    let upper = real(*upper);
+    if !is_even {
+        return Some(upper);
+    }
+    below.iter().copied().max().map(|lower| f64::midpoint(real(lower), upper))
+}
+
+/// How many people reached a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunnelStep {
+    /// People who reached it.
+    pub people: u64,
+    /// Of those who reached the step before; none without any.
+    pub from_previous: Option<f64>,
+    /// Of those who entered; none without any.
+    pub from_start: Option<f64>,
+    /// The 95 % interval of Wilson for `from_start`.
+    pub interval: Option<Bounds>,
+    /// Seconds from the step before; none of the first step, and without people.
+    pub median_seconds: Option<f64>,
+}
+
+/// The steps of a funnel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunnelSteps {
+    /// People with an entry in the range.
+    pub entered: u64,
+    /// The steps in their order.
+    pub steps: Vec<FunnelStep>,
+}
+
+/// The funnel of people with one value of a breakdown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunnelOf {
+    /// The value; none where it is absent, and of the rest.
+    pub value: Option<String>,
+    /// Whether it is of all further values.
+    pub is_other: bool,
+    /// The funnel of these people.
+    pub steps: FunnelSteps,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(at_ms: i64, choices: u32) -> HistoryEvent {
+        HistoryEvent { at_ms, choices }
+    }
+
+    fn history(events: &[HistoryEvent]) -> PersonHistory {
+        PersonHistory::new(events.to_vec(), Vec::new())
+    }
+
+    fn rules(steps: usize, window_ms: i64, order: Order) -> Rules {
+        Rules { steps, window_ms, order }
+    }
+
+    fn reached(events: &[HistoryEvent], rules: Rules) -> Vec<i64> {
+        best_attempt(&history(events), rules).map(|attempt| attempt.at_ms).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_person_goes_through_the_steps_in_order_and_in_time() {
+        use Order::{AnyBetween, Strict};
+        let cases: [(&str, &[HistoryEvent], Rules, &[i64]); 11] = [
+            ("nothing", &[event(1, 0b10)], rules(2, 10, AnyBetween), &[]),
+            ("an entry alone", &[event(1, 1)], rules(2, 10, AnyBetween), &[1]),
+            (
+                "the window's end is included",
+                &[event(0, 1), event(10, 2)],
+                rules(2, 10, AnyBetween),
+                &[0, 10],
+            ),
+            ("after the window", &[event(0, 1), event(11, 2)], rules(2, 10, AnyBetween), &[0]),
+            (
+                "a later entry reaches more",
+                &[event(0, 1), event(5, 1), event(11, 2)],
+                rules(2, 10, AnyBetween),
+                &[5, 11],
+            ),
+            (
+                "the earliest of equal attempts",
+                &[event(0, 1), event(1, 1), event(2, 2)],
+                rules(2, 10, AnyBetween),
+                &[0, 2],
+            ),
+            (
+                "steps at one millisecond",
+                &[event(3, 0b100), event(3, 0b10), event(3, 1)],
+                rules(3, 0, AnyBetween),
+                &[3, 3, 3],
+            ),
+            ("one event is one step", &[event(0, 0b11)], rules(2, 10, AnyBetween), &[0]),
+            (
+                "the same event twice",
+                &[event(0, 0b11), event(4, 0b11)],
+                rules(2, 10, AnyBetween),
+                &[0, 4],
+            ),
+            (
+                "others between",
+                &[event(0, 1), event(1, 0), event(2, 2)],
+                rules(2, 10, AnyBetween),
+                &[0, 2],
+            ),
+            (
+                "none may come between",
+                &[event(0, 1), event(1, 0), event(2, 2)],
+                rules(2, 10, Strict),
+                &[0],
+            ),
+        ];
+        for (name, events, rules, expected) in cases {
+            assert_eq!(reached(events, rules), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_funnel_counts_people_and_takes_the_median_of_their_times() {
+        let question = FunnelQuestion {
+            steps: Vec::new(),
+            window_ms: 10_000,
+            order: Order::AnyBetween,
+            period: Period::default(),
+            breakdown: None,
+            people: None,
+        };
+        let mut funnel =
+            Funnel { rules: rules(2, 10_000, Order::AnyBetween), ..Funnel::new(&question) };
+        let empty = funnel.all();
+        assert_eq!(
+            (empty.entered, empty.steps[1].from_start, empty.steps[1].median_seconds),
+            (0, None, None)
+        );
+        assert_eq!(empty.steps[0].interval, None);
+        for (after, label) in [(1000, "a"), (2000, "a"), (6000, "b"), (20_000, "c")] {
+            let events = vec![event(0, 1), event(after, 2)];
+            funnel.add(&PersonHistory::new(events, vec![Some(label.to_owned()), None]));
+        }
+        funnel.add(&history(&[event(0, 1)]));
+        let all = funnel.all();
+        assert_eq!((all.entered, all.steps[0].people, all.steps[1].people), (5, 5, 3));
+        assert_eq!(all.steps[1].from_previous, Some(0.6));
+        assert_eq!(all.steps[1].median_seconds, Some(2.0));
+        let shown: Vec<_> = funnel
+            .by_value(2)
+            .into_iter()
+            .map(|it| (it.value, it.is_other, it.steps.entered, it.steps.steps[1].people))
+            .collect();
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            shown,
+            [
+                (text("a"), false, 2, 2),
+                (text("b"), false, 1, 1),
+                (None, false, 1, 0),
+                (None, true, 1, 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_median_of_an_even_number_lies_between_two() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [3]), Some(3.0));
+        assert_eq!(median(&mut [9, 1, 4]), Some(4.0));
+        assert_eq!(median(&mut [9, 1, 4, 2]), Some(3.0));
+    }
+
+    /// The most steps that any choice of later events reaches.
+    fn longest(events: &[HistoryEvent], rules: Rules) -> usize {
+        fn from(
+            events: &[HistoryEvent],
+            place: usize,
+            step: usize,
+            end_ms: i64,
+            rules: Rules,
+        ) -> usize {
+            let mut best = step;
+            if step == rules.steps {
+                return best;
+            }
+            let last = if rules.order == Order::Strict { place + 2 } else { events.len() };
+            for next in place + 1..last.min(events.len()) {
+                if events[next].choices & (1 << step) != 0 && events[next].at_ms <= end_ms {
+                    best = best.max(from(events, next, step + 1, end_ms, rules));
+                }
+            }
+            best
+        }
+        let order = places(events);
+        let events: Vec<HistoryEvent> = order.iter().map(|place| events[*place]).collect();
+        let entries = (0..events.len()).filter(|place| events[*place].choices & 1 != 0);
+        entries
+            .map(|place| from(&events, place, 1, events[place].at_ms + rules.window_ms, rules))
+            .max()
+            .unwrap_or_default()
+    }
+
+    proptest! {
+        #[test]
+        fn no_choice_of_events_reaches_more_steps(
+            events in prop::collection::vec((0_i64..12, 0_u32..16), 0..9),
+            window_ms in 0_i64..12, strict: bool,
+        ) {
+            let events: Vec<HistoryEvent> =
+                events.into_iter().map(|(at_ms, choices)| event(at_ms, choices)).collect();
+            let order = if strict { Order::Strict } else { Order::AnyBetween };
+            let rules = rules(4, window_ms, order);
+            prop_assert_eq!(reached(&events, rules).len(), longest(&events, rules));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The people that a question is limited to.
+
+use analytics::insights::{self, MEMBERS_PER_INSERT, Members};
+use contacts::{
+    ContactState,
+    audience::{
+        model::AudienceQuery,
+        ops::{Audience, fault},
+    },
+};
+use kernel::{Error, Result, WorkspaceId};
+use uuid::Uuid;
+
+use crate::model::{PEOPLE_MAX, people::People};
+
+/// Finds the people in PostgreSQL and stores them for ClickHouse; the id under which they are. None where the question is
+/// of everybody.
+///
+/// # Errors
+/// Bad request when the targeting cannot be evaluated or matches more than [`PEOPLE_MAX`]; unavailable when a store is.
+pub(super) async fn members(
+    app: &ContactState,
+    workspace: WorkspaceId,
+    people: Option<&People>,
+) -> Result<Option<Uuid>> {
+    let Some(People { targeting, is_segment }) = people else { return Ok(None) };
+    if let Some(mut fault) = fault(app.db(), workspace, targeting).await? {
+        fault.path = if *is_segment {
+            "people.segmentId".to_owned()
+        } else {
+            fault.path.replacen("targeting", "people", 1)
+        };
+        return Err(Error::Invalid(vec![fault]));
+    }
+    let question = Uuid::new_v4();
+    let query = AudienceQuery { targeting: Some(targeting), ..AudienceQuery::default() };
+    let mut audience = Audience::open_segment(app, workspace, &query).await?;
+    let size = u32::try_from(MEMBERS_PER_INSERT).unwrap_or(u32::MAX);
+    let (mut after, mut found) = (None, 0_u64);
+    loop {
+        let page = audience.page(after, size).await?;
+        let users: Vec<String> = page.iter().map(|reached| reached.user.to_string()).collect();
+        found += users.len() as u64;
+        if found > PEOPLE_MAX {
+            let problem = format!("must match at most {PEOPLE_MAX} people");
+            return Err(Error::invalid("people", problem));
+        }
+        let is_last = users.len() < MEMBERS_PER_INSERT;
+        after = page.last().map(|reached| reached.user);
+        if !users.is_empty() {
+            insights::store(app.analytics(), &Members { question, users }).await?;
+        }
+        if is_last {
+            break;
+        }
+    }
+    audience.close().await?;
+    Ok(Some(question))
+}

@@ -1,0 +1,52 @@
+//! Trends: a question to ClickHouse for each series.
+
+use analytics::insights;
+use kernel::{Result, WorkspaceId};
+
+use super::{InsightState, members::members};
+use crate::model::trends::{Curve, TrendsQuestion, curves};
+
+/// The curves of one series.
+#[derive(Debug)]
+pub struct SeriesCurves {
+    /// By the place of the series in the question.
+    pub series: usize,
+    /// One, or one for each value of the breakdown, each twice where the time before is asked for.
+    pub curves: Vec<Curve>,
+}
+
+/// The answer to a question about trends.
+#[derive(Debug)]
+pub struct TrendsAnswer {
+    /// Starts of the intervals, in milliseconds since 1970.
+    pub starts_ms: Vec<i64>,
+    /// The series in the order of the question.
+    pub series: Vec<SeriesCurves>,
+}
+
+/// Computes trends.
+///
+/// # Errors
+/// Bad request when the range or the people are refused; unavailable when a store is.
+pub async fn trends(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    question: &TrendsQuestion,
+) -> Result<TrendsAnswer> {
+    let _place = app.place().await?;
+    let plan = question.plan(app.clock().now())?;
+    let members = members(app, workspace, question.people.as_ref()).await?;
+    let mut series = Vec::with_capacity(question.series.len());
+    for (place, asked) in question.series.iter().enumerate() {
+        let rows = insights::trend(
+            app.analytics(),
+            workspace.uuid(),
+            &question.asked(asked, &plan, members),
+        )
+        .await?;
+        let has_breakdown = question.breakdown.is_some();
+        let curves = curves(asked.metric, &plan, has_breakdown, rows);
+        series.push(SeriesCurves { series: place, curves });
+    }
+    Ok(TrendsAnswer { starts_ms: plan.starts_ms, series })
+}

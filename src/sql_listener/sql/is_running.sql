@@ -1,0 +1,1 @@
+SELECT count() FROM system.processes WHERE startsWith(Settings['log_comment'], {mark:String})

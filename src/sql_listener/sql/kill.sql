@@ -1,0 +1,1 @@
+KILL QUERY WHERE startsWith(Settings['log_comment'], {mark:String}) ASYNC

@@ -1,0 +1,72 @@
+//! Events to export, and exports that are read whole.
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::kit::{Client, Workspace, eventually};
+
+/// Tracks events, and waits until an export has so many.
+pub(super) async fn track(workspace: &Workspace, events: &[Value], exported: usize) {
+    for some in events.chunks(500) {
+        let answer = workspace.api.post("/events/track", &json!(some), 200).await.json();
+        assert_eq!(answer["rejected"], json!([]));
+    }
+    until_exported(&workspace.api, exported).await;
+}
+
+pub(super) async fn until_exported(client: &Client, count: usize) {
+    eventually("the events are there", || async {
+        (rows(client, "").await.len() == count).then_some(())
+    })
+    .await;
+}
+
+/// Opens an export. All tests share the places of the server, so it waits for one.
+pub(super) async fn open(client: &Client, query: &str, accept: &str) -> Response {
+    eventually("there is a place for an export", || async {
+        let request = client.request(Method::GET, &format!("/events/export{query}"));
+        let response = request.header("accept", accept).send().await.unwrap();
+        (response.status() != StatusCode::TOO_MANY_REQUESTS).then_some(response)
+    })
+    .await
+}
+
+/// The bytes of an export that ends well.
+pub(super) async fn bytes(client: &Client, query: &str) -> Vec<u8> {
+    let response = open(client, query, "*/*").await;
+    assert_eq!(response.status(), StatusCode::OK);
+    response.bytes().await.unwrap().to_vec()
+}
+
+/// The rows of an export in NDJSON.
+pub(crate) async fn rows(client: &Client, query: &str) -> Vec<Value> {
+    let text = String::from_utf8(bytes(client, query).await).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub(super) fn column<'r>(rows: &'r [Value], name: &str) -> Vec<&'r str> {
+    rows.iter().map(|row| row[name].as_str().unwrap()).collect()
+}
+
+/// Events of a small shop: all kinds of identifiers, texts that need quoting, orders.
+pub(super) fn shop() -> Vec<Value> {
+    vec![
+        json!({"userId": "ann", "eventName": "Page Viewed", "clientEventId": "v-1", "sessionId": "s",
+            "deviceId": "d", "anonymousId": "cookie", "timestamp": "2026-03-01T10:00:00.000Z",
+            "properties": {"title": "a \"b\",\nc\r\nd; é 日本 =1+1", "nested": {"n": 1.5, "list": [1, null]}}}),
+        json!({"anonymousId": "cookie", "eventName": "Page Viewed", "timestamp": "2026-03-01T10:00:00.001Z"}),
+        json!({"userAlias": {"aliasLabel": "crm", "aliasName": "77"}, "eventName": "Called",
+            "clientEventId": "c-1", "timestamp": "2026-03-01T10:00:00.001Z", "properties": {"big": 1e300}}),
+        json!({"serviceUserId": "0123456789abcdef01234567", "eventName": "Called", "clientEventId": "c-1",
+            "timestamp": "2026-03-02T00:00:00.000Z"}),
+        json!({"userId": "ann", "eventName": "Order Completed", "clientEventId": "o-1",
+            "timestamp": "2026-03-03T12:00:00.000Z",
+            "properties": {"orderId": "1001", "total": 49.9, "currency": "EUR"}}),
+        json!({"userId": "bob", "eventName": "Order Completed", "clientEventId": "o-2",
+            "timestamp": "2026-03-04T12:00:00.000Z", "properties": {"orderId": "1001", "total": 10}}),
+        json!({"userId": "bob", "eventName": "Order Completed", "clientEventId": "o-3",
+            "timestamp": "2026-04-01T00:00:00.000Z", "properties": {"total": "0.1234", "currency": "usd"}}),
+        json!({"userId": "bob", "eventName": "Order Completed", "clientEventId": "o-4",
+            "timestamp": "2026-04-01T00:00:00.000Z", "properties": {"total": "free"}}),
+    ]
+}

@@ -1,0 +1,10 @@
+//! `GET /events/export`, and the commands `export` and `import`.
+
+mod bad_input;
+mod broken_off;
+mod commands;
+pub(crate) mod fixture;
+mod formats;
+mod journals;
+mod people;
+mod rows;

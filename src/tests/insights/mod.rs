@@ -1,0 +1,57 @@
+//! `/insights/*`: trends, funnels and retention, over HTTP on the real engines.
+
+mod bad_input;
+mod filters;
+mod funnels;
+mod model;
+mod people;
+mod random;
+mod retention;
+mod saved;
+mod trends;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Workspace, eventually, unique};
+
+/// Sends events in requests of 500, and waits until they are stored. Those of a month are stored in the order in which
+/// they were acknowledged, so the last of each month is a marker.
+async fn track(workspace: &Workspace, events: &[Value]) {
+    let months: BTreeSet<&str> =
+        events.iter().map(|event| &event["timestamp"].as_str().unwrap()[..7]).collect();
+    let call = unique("call");
+    let markers = months.iter().map(|month| {
+        event("marker", "Marker", &format!("{month}-28T23:59:59Z"), json!({"call": call}))
+    });
+    for page in [events, &markers.collect::<Vec<Value>>()].concat().chunks(500) {
+        let answer = workspace.api.post("/events/track", &json!(page), 200).await.json();
+        assert_eq!(answer["accepted"], page.len(), "{answer}");
+    }
+    let filter = json!({"property": "call", "operator": "equals", "value": call});
+    let question = json!({
+        "series": [{"eventName": "Marker", "filters": [filter]}], "interval": "none",
+        "from": "2000-01-01", "to": "2099-12-31",
+    });
+    eventually(&format!("the events of {call} are stored"), async || {
+        let answer = workspace.api.post("/insights/trends", &question, 200).await.json();
+        (answer["series"][0]["total"] == months.len()).then_some(())
+    })
+    .await;
+}
+
+async fn trends(workspace: &Workspace, question: Value) -> Value {
+    workspace.api.post("/insights/trends", &question, 200).await.json()
+}
+
+/// The values of each series of an answer.
+fn values(answer: &Value) -> Vec<Value> {
+    let series = answer["series"].as_array().unwrap();
+    series.iter().map(|it| it["values"].clone()).collect()
+}
+
+/// An event of a person.
+fn event(user: &str, name: &str, at: &str, properties: Value) -> Value {
+    json!({"userId": user, "eventName": name, "timestamp": at, "properties": properties})
+}

@@ -1,0 +1,233 @@
+//! `POST /insights/trends`: intervals, metrics, breakdowns, comparison, orders.
+
+use serde_json::{Value, json};
+
+use super::{event, track, trends, values};
+use crate::kit::Workspace;
+
+#[tokio::test]
+async fn every_interval_is_there_and_totals_are_of_the_range() {
+    let workspace = Workspace::new().await;
+    track(
+        &workspace,
+        &[
+            event("ann", "Viewed", "2026-03-01T00:00:00Z", json!({"n": 1.5})),
+            event("ann", "Viewed", "2026-03-01T23:59:59.999Z", json!({"n": 2.5})),
+            event("bob", "Viewed", "2026-03-03T12:00:00Z", json!({})),
+            event("ann", "Viewed", "2026-03-03T12:00:00Z", json!({"n": "4"})),
+            event("ann", "Other", "2026-03-02T12:00:00Z", json!({"n": 100})),
+        ],
+    )
+    .await;
+    let series = |metric: &str| match metric {
+        "count" | "unique" | "perUser" => json!({"eventName": "Viewed", "metric": metric}),
+        _ => json!({"eventName": "Viewed", "metric": metric, "field": "n"}),
+    };
+    let metrics = ["count", "unique", "perUser", "sum", "avg", "min", "max", "p50", "p99"];
+    let question = json!({
+        "series": metrics.map(series), "from": "2026-03-01", "to": "2026-03-03",
+    });
+    let answer = trends(&workspace, question).await;
+    assert_eq!(
+        answer["intervals"],
+        json!(["2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"])
+    );
+    assert_eq!(
+        values(&answer),
+        [
+            json!([2, 0, 2]),
+            json!([1, 0, 2]),
+            json!([2, null, 1]),
+            json!([4, 0, 4]),
+            json!([2, null, 4]),
+            json!([1.5, null, 4]),
+            json!([2.5, null, 4]),
+            json!([2, null, 4]),
+            json!([2.49, null, 4]),
+        ]
+    );
+    let totals: Vec<Value> =
+        answer["series"].as_array().unwrap().iter().map(|it| it["total"].clone()).collect();
+    let third = 8.0 / 3.0;
+    assert_eq!(json!(totals[..4]), json!([4, 2, 2, 8]));
+    assert!((totals[4].as_f64().unwrap() - third).abs() < 1e-12);
+    assert_eq!(json!(totals[5..8]), json!([1.5, 4, 2.5]));
+    let first = &answer["series"][0];
+    for (field, expected) in [
+        ("label", json!("Viewed")),
+        ("eventName", json!("Viewed")),
+        ("metric", json!("count")),
+        ("breakdown", Value::Null),
+        ("other", json!(false)),
+        ("compared", json!(false)),
+    ] {
+        assert_eq!(first[field], expected, "{field}");
+    }
+    let any = json!({"series": [{"label": "All"}], "interval": "none", "from": "2026-03-01", "to": "2026-03-03"});
+    let answer = trends(&workspace, any).await;
+    assert_eq!(
+        (&answer["series"][0]["label"], &answer["series"][0]["values"]),
+        (&json!("All"), &json!([5]))
+    );
+    assert_eq!(answer["series"][0]["eventName"], Value::Null);
+}
+
+#[tokio::test]
+async fn intervals_are_of_the_clocks_of_a_time_zone() {
+    let workspace = Workspace::new().await;
+    // The clocks of New York go forward on the 8th of March 2026, at 07:00 UTC.
+    let times = [
+        "2026-03-08T04:59:59.999Z",
+        "2026-03-08T05:00:00Z",
+        "2026-03-09T03:59:59.999Z",
+        "2026-03-09T04:00:00Z",
+    ];
+    let events: Vec<Value> = times.iter().map(|at| event("ann", "Seen", at, json!({}))).collect();
+    track(&workspace, &events).await;
+    let question = json!({"series": [{"eventName": "Seen"}], "from": "2026-03-07", "to": "2026-03-09", "timezone": "America/New_York"});
+    let answer = trends(&workspace, question).await;
+    assert_eq!(
+        answer["intervals"],
+        json!(["2026-03-07T05:00:00Z", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"])
+    );
+    assert_eq!(values(&answer), [json!([1, 2, 1])]);
+    // The first interval begins where the calendar has it, and counts from the range on.
+    let question = json!({"series": [{"eventName": "Seen"}], "interval": "week", "from": "2026-03-08T05:00:00Z", "to": "2026-03-09T04:00:00Z"});
+    let answer = trends(&workspace, question).await;
+    assert_eq!(answer["intervals"], json!(["2026-03-02T00:00:00Z", "2026-03-09T00:00:00Z"]));
+    assert_eq!(values(&answer), [json!([1, 2])]);
+    let to = json!({"series": [{"eventName": "Seen"}], "interval": "none", "from": "2026-03-08T04:59:59.999Z", "to": "2026-03-08T05:00:00Z"});
+    assert_eq!(values(&trends(&workspace, to).await), [json!([2])], "both ends are included");
+}
+
+#[tokio::test]
+async fn a_breakdown_has_the_largest_values_then_absence_and_the_rest() {
+    let workspace = Workspace::new().await;
+    let at = "2026-03-01T12:00:00Z";
+    let mut events = Vec::new();
+    for (country, count) in [("DE", 3), ("FR", 2), ("IT", 2), ("GB", 1)] {
+        events.extend((0..count).map(|_| event("ann", "Seen", at, json!({"country": country}))));
+    }
+    events.push(event("bob", "Seen", at, json!({"country": null})));
+    events.push(event("bob", "Seen", at, json!({})));
+    events.push(event("bob", "Seen", at, json!({"country": "quo\"te\u{e9}\\"})));
+    events.push(event("bob", "Seen", at, json!({"country": 7})));
+    track(&workspace, &events).await;
+    let question = |limit: u32| {
+        json!({
+            "series": [{"eventName": "Seen"}, {"eventName": "Seen", "metric": "unique"}], "interval": "none",
+            "from": "2026-03-01", "to": "2026-03-01", "breakdown": {"property": "country", "limit": limit},
+        })
+    };
+    let shown = |answer: &Value, from: usize, count: usize| -> Vec<Value> {
+        let series = &answer["series"].as_array().unwrap()[from..from + count];
+        series.iter().map(|it| json!([it["breakdown"], it["other"], it["total"]])).collect()
+    };
+    let answer = trends(&workspace, question(3)).await;
+    assert_eq!(
+        shown(&answer, 0, 5),
+        [
+            json!(["DE", false, 3]),
+            json!(["FR", false, 2]),
+            json!(["IT", false, 2]),
+            json!([null, false, 2]),
+            json!([null, true, 3])
+        ]
+    );
+    // People of the rest are distinct people.
+    assert_eq!(shown(&answer, 5, 5).last(), Some(&json!([null, true, 2])));
+    let answer = trends(&workspace, question(10)).await;
+    let texts: Vec<Value> = shown(&answer, 0, 7).iter().map(|it| it[0].clone()).collect();
+    assert_eq!(json!(texts), json!(["DE", "FR", "IT", "7", "GB", "quo\"te\u{e9}\\", null]));
+}
+
+#[tokio::test]
+async fn a_series_is_compared_with_the_intervals_right_before() {
+    let workspace = Workspace::new().await;
+    let days = [
+        ("2026-02-26", 1),
+        ("2026-02-27", 2),
+        ("2026-02-28", 3),
+        ("2026-03-01", 4),
+        ("2026-03-02", 5),
+    ];
+    let mut events = Vec::new();
+    for (day, count) in days {
+        events
+            .extend((0..count).map(|_| {
+                event("ann", "Seen", &format!("{day}T12:00:00Z"), json!({"plan": "pro"}))
+            }));
+    }
+    events.push(event("ann", "Seen", "2026-02-28T12:00:00Z", json!({"plan": "old"})));
+    track(&workspace, &events).await;
+    let question = json!({"series": [{"eventName": "Seen"}], "from": "2026-03-01", "to": "2026-03-02", "compare": "previous_period"});
+    let answer = trends(&workspace, question.clone()).await;
+    assert_eq!(values(&answer), [json!([4, 5]), json!([2, 4])]);
+    assert_eq!(
+        json!([answer["series"][0]["compared"], answer["series"][1]["compared"]]),
+        json!([false, true])
+    );
+    assert_eq!(answer["series"][1]["total"], 6);
+    let mut by_plan = question.clone();
+    by_plan["breakdown"] = json!({"property": "plan"});
+    let answer = trends(&workspace, by_plan).await;
+    let shown: Vec<Value> = answer["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| json!([it["breakdown"], it["other"], it["compared"], it["values"]]))
+        .collect();
+    assert_eq!(
+        json!(shown),
+        json!([
+            ["pro", false, false, [4, 5]],
+            ["pro", false, true, [2, 3]],
+            [null, true, false, [0, 0]],
+            [null, true, true, [0, 1]]
+        ])
+    );
+    let mut total = question;
+    total["interval"] = json!("none");
+    let answer = trends(&workspace, total).await;
+    assert_eq!(values(&answer), [json!([9]), json!([6])]);
+}
+
+#[tokio::test]
+async fn an_order_counts_once_and_filters_see_its_first_arrival() {
+    let workspace = Workspace::new().await;
+    let order = |id: &str, at: &str, total: f64| {
+        event(
+            "ann",
+            "Order Completed",
+            at,
+            json!({"orderId": id, "total": total, "currency": "EUR"}),
+        )
+    };
+    track(&workspace, &[order("o1", "2026-03-01T10:00:00Z", 10.0)]).await;
+    track(
+        &workspace,
+        &[order("o1", "2026-03-02T10:00:00Z", 99.0), order("o2", "2026-03-02T11:00:00Z", 20.5)],
+    )
+    .await;
+    let question = |filters: Value| {
+        json!({
+            "series": [{"eventName": "Order Completed", "metric": "sum", "field": "total", "filters": filters}],
+            "from": "2026-03-01", "to": "2026-03-02",
+        })
+    };
+    assert_eq!(values(&trends(&workspace, question(json!([]))).await), [json!([10, 20.5])]);
+    let large = json!([{"property": "total", "operator": "gt", "value": 50}]);
+    assert_eq!(values(&trends(&workspace, question(large)).await), [json!([0, 0])]);
+    let any = json!({"series": [{}], "from": "2026-03-01", "to": "2026-03-02"});
+    assert_eq!(values(&trends(&workspace, any).await), [json!([1, 1])]);
+}
+
+#[tokio::test]
+async fn events_of_other_workspaces_are_not_counted() {
+    let (own, other) = (Workspace::new().await, Workspace::new().await);
+    track(&own, &[event("ann", "Seen", "2026-03-01T10:00:00Z", json!({}))]).await;
+    track(&other, &[event("bob", "Seen", "2026-03-01T10:00:00Z", json!({}))]).await;
+    let question =
+        json!({"series": [{"metric": "unique"}], "from": "2026-03-01", "to": "2026-03-01"});
+    assert_eq!(values(&trends(&own, question).await), [json!([1])]);
+}

@@ -1,0 +1,151 @@
+//! Official clients, unmodified. Where their registries are out of reach, these tests are skipped.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::json;
+use tokio::{process::Command, sync::OnceCell};
+
+use super::fixture::{Sql, track};
+use crate::kit::Workspace;
+
+const INSTALL_MAX: Duration = Duration::from_mins(5);
+const RUN_MAX: Duration = Duration::from_mins(1);
+const PYTHON: &str = "clickhouse-connect==1.12.0";
+const NODE: &str = "@clickhouse/client@1.23.1";
+
+async fn ran(command: &mut Command, time_max: Duration) -> Result<String, String> {
+    let output = tokio::time::timeout(time_max, command.kill_on_drop(true).output());
+    let output =
+        output.await.map_err(|_| "it takes too long".to_owned())?.map_err(|it| it.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-clients").join(name)
+}
+
+/// The Python that has the package.
+async fn python() -> Result<PathBuf, String> {
+    static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
+    let install = async || {
+        let folder = folder("python");
+        let python = folder.join("bin/python");
+        ran(Command::new("python3").args(["-m", "venv"]).arg(&folder), INSTALL_MAX).await?;
+        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON];
+        ran(Command::new(&python).args(arguments), INSTALL_MAX).await?;
+        Ok(python)
+    };
+    INSTALLED.get_or_init(install).await.clone()
+}
+
+/// Where the package of Node is.
+async fn node() -> Result<PathBuf, String> {
+    static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
+    let install = async || {
+        let folder = folder("node");
+        tokio::fs::create_dir_all(&folder).await.map_err(|it| it.to_string())?;
+        let arguments =
+            ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", ".", NODE];
+        ran(Command::new("npm").args(arguments).current_dir(&folder), INSTALL_MAX).await?;
+        Ok(folder)
+    };
+    INSTALLED.get_or_init(install).await.clone()
+}
+
+async fn caller() -> Sql {
+    let workspace = Workspace::new().await;
+    let sql = Sql::of(&workspace).await;
+    let event = |number: usize| json!({"userId": "ann", "eventName": "Seen", "clientEventId": format!("{number}"), "properties": {"n": number}});
+    track(&workspace, &sql, (0..10).map(event).collect()).await;
+    sql
+}
+
+fn host_and_port(sql: &Sql) -> (String, String) {
+    let (host, port) = sql.url.strip_prefix("http://").unwrap().split_once(':').unwrap();
+    (host.to_owned(), port.to_owned())
+}
+
+const WITH_PYTHON: &str = r#"
+import sys, clickhouse_connect
+host, port, key = sys.argv[1:4]
+client = clickhouse_connect.get_client(host=host, port=int(port), username='analyst', password=key, database='millrace')
+assert client.command('SELECT currentDatabase()') == 'millrace'
+rows = client.query('SELECT event_id, numbers, timestamp FROM events WHERE event_name = {name:String} ORDER BY toUInt8(event_id)', parameters={'name': 'Seen'})
+assert rows.row_count == 10 and rows.column_names == ('event_id', 'numbers', 'timestamp'), rows.column_names
+assert rows.result_rows[3][1] == {'n': 3.0}, rows.result_rows[3]
+many = client.query('SELECT number, toString(number) FROM numbers(200000)')
+assert many.row_count == 200000 and many.result_rows[-1] == (199999, '199999')
+assert client.query('SELECT 1', settings={'max_execution_time': 5}).result_rows == [(1,)]
+tables = client.query('SHOW TABLES').result_rows
+assert ('events',) in tables, tables
+with client.query_row_block_stream('SELECT number FROM numbers(100000)') as stream:
+    assert sum(len(block) for block in stream) == 100000
+for statement in ['SELECT * FROM system.processes', "SELECT file('/etc/passwd')"]:
+    try:
+        client.query(statement)
+    except clickhouse_connect.driver.exceptions.DatabaseError as error:
+        continue
+    raise AssertionError(statement)
+print('done')
+"#;
+
+#[tokio::test]
+async fn clickhouse_connect_just_connects() {
+    let python = match python().await {
+        Ok(python) => python,
+        Err(reason) => return eprintln!("SKIPPED {PYTHON}: {reason}"),
+    };
+    let sql = caller().await;
+    let (host, port) = host_and_port(&sql);
+    let printed = ran(
+        Command::new(python).arg("-c").arg(WITH_PYTHON).args([&host, &port, &sql.key]),
+        RUN_MAX,
+    )
+    .await;
+    assert_eq!(printed.as_deref().map(str::trim), Ok("done"));
+}
+
+const WITH_NODE: &str = r"
+const { createClient } = require('@clickhouse/client');
+const assert = require('node:assert');
+(async () => {
+  const [url, password] = process.argv.slice(1);
+  const client = createClient({ url, username: 'analyst', password, database: 'millrace', compression: { response: true } });
+  assert.ok((await client.ping()).success);
+  const result = await client.query({
+    query: 'SELECT event_id, numbers FROM events WHERE event_name = {name:String} ORDER BY toUInt8(event_id)',
+    query_params: { name: 'Seen' }, format: 'JSONEachRow', clickhouse_settings: { max_execution_time: 5 },
+  });
+  const rows = await result.json();
+  assert.strictEqual(rows.length, 10);
+  assert.deepStrictEqual(rows[3], { event_id: '3', numbers: { n: 3 } });
+  let count = 0;
+  const many = await client.query({ query: 'SELECT number FROM numbers(100000)', format: 'JSONCompactEachRow' });
+  for await (const part of many.stream()) count += part.length;
+  assert.strictEqual(count, 100000);
+  await assert.rejects(client.query({ query: 'SELECT * FROM system.processes' }), { code: '60' });
+  await assert.rejects(client.command({ query: 'DROP TABLE events' }), { code: '164' });
+  await client.close();
+  console.log('done');
+})().catch((error) => { console.error(error); process.exit(1); });
+";
+
+#[tokio::test]
+async fn the_client_of_node_just_connects() {
+    let folder = match node().await {
+        Ok(folder) => folder,
+        Err(reason) => return eprintln!("SKIPPED {NODE}: {reason}"),
+    };
+    let sql = caller().await;
+    let mut command = Command::new("node");
+    let printed = ran(
+        command.arg("-e").arg(WITH_NODE).arg("--").args([&sql.url, &sql.key]).current_dir(folder),
+        RUN_MAX,
+    )
+    .await;
+    assert_eq!(printed.as_deref().map(str::trim), Ok("done"));
+}

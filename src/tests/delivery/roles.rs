@@ -41,7 +41,8 @@ async fn a_delivery_only_process_is_ready_and_serves_no_api() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_process_prints_its_urls_at_startup() {
-    let (process, _) = Process::start(&data_dir("answers"), &[]).await;
+    let sql = [("MILLRACE_SQL_LISTEN", "127.0.0.1:0".to_owned())];
+    let (process, _) = Process::start(&data_dir("answers"), &sql).await;
     let (url, metrics) = (&process.url, &process.admin_url);
     let urls = process.ready.split_whitespace().filter(|word| word.starts_with("http://"));
     let sql = urls.clone().nth(2).unwrap();

@@ -115,7 +115,7 @@ async fn start(
         .env("MILLRACE_DATA_DIR", data_dir)
         .env("MILLRACE_LISTEN", "127.0.0.1:0")
         .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
-        .env("MILLRACE_SQL_LISTEN", "127.0.0.1:0")
+        .env("MILLRACE_SQL_LISTEN", "off")
         .env_remove("DATABASE_URL")
         .env_remove("CLICKHOUSE_URL")
         .envs(environment)

@@ -27,7 +27,9 @@ async fn running(text: &str) -> u64 {
 /// A server with small limits, and a caller on it.
 async fn small(name: &str, besides: &[(&'static str, String)]) -> (TestServer, Sql) {
     let folder = data_dir(name);
-    let server = run(settings(&folder, besides), kernel::Clock::system());
+    let mut settings = settings(&folder, besides);
+    settings.sql_listen = config::SqlListen::At("127.0.0.1:0".parse().unwrap());
+    let server = run(settings, kernel::Clock::system());
     let (key, _) = server.key("small", "analytics:sql").await;
     let sql = Sql::on(&server, key).await;
     (server, sql)
@@ -170,9 +172,8 @@ async fn a_thousand_slow_connections_keep_no_caller_from_asking() {
 #[tokio::test]
 async fn the_listener_can_be_turned_off() {
     let folder = data_dir("sql-off");
-    let mut settings = settings(&folder, &[]);
-    settings.sql_listen = config::SqlListen::Off;
-    let server = run(settings, kernel::Clock::system());
+    let off = settings(&folder, &[("sql_listen", "off".to_owned())]);
+    let server = run(off, kernel::Clock::system());
     assert_eq!(server.sql_url, "");
 }
 

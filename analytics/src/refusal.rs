@@ -9,7 +9,7 @@ use kernel::{
 
 use super::AnalyticsError;
 
-/// When to come back for an export that found no place.
+/// `Retry-After` of an export beyond the limit of concurrent exports.
 const EXPORT_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 impl From<AnalyticsError> for Error {

@@ -1,7 +1,7 @@
 //! What callers who ask in SQL may reach: the names that the embedded engine's configuration, the views and the SQL
 //! listener share.
 //!
-//! Such a session has one role ([`READER_ROLE`]), which reads views alone. The views belong to [`DEFINER_USER`], whom
+//! Such a session has one role ([`READER_ROLE`]), which reads views alone. Their definer is [`DEFINER_USER`], whom
 //! row policies limit to the workspace that the session's `log_comment` names: [`MarkKey`].
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// The role of such sessions.
 pub const READER_ROLE: &str = "millrace_sql_reader";
-/// The user to whom the views belong. No caller can be this user.
+/// The definer of the views (`SQL SECURITY DEFINER`). No caller can be this user.
 pub const DEFINER_USER: &str = "millrace_sql_definer";
 /// The tables that the views read. Each has a row policy.
 pub const TABLES: [&str; 7] =

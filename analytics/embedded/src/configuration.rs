@@ -58,7 +58,7 @@ const GRANTS: [&str; 3] = [
 pub struct RowAccess {
     /// Name of the role: `role=` of a request.
     pub role: String,
-    /// The user to whom the views belong.
+    /// The definer of the views (`SQL SECURITY DEFINER`).
     pub definer: String,
     /// The database of `tables`.
     pub database: String,

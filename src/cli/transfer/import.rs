@@ -216,7 +216,7 @@ impl Importer {
 /// What became of an attempt.
 enum Attempt {
     Answered(Taken),
-    /// The server is away, or asks to come back.
+    /// The server is unavailable, or its answer is to be retried.
     Later {
         reason: String,
         after: Option<Duration>,

@@ -1,4 +1,4 @@
-//! `SHOW`, `DESCRIBE`, `EXISTS` and `USE`: answered from what is known here, by statements of our own.
+//! `SHOW`, `DESCRIBE`, `EXISTS` and `USE`: rewritten for the views, never passed on as sent.
 
 use super::{
     Asked, Reach, names,

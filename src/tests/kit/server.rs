@@ -60,7 +60,9 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
     let mut settings = Settings::load(&Flags { values, ..Flags::default() }, &Registry).unwrap();
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
-    settings.sql_listen = SqlListen::Off;
+    if !besides.iter().any(|(key, _)| *key == "sql_listen") {
+        settings.sql_listen = SqlListen::Off;
+    }
     data_dir.clone_into(&mut settings.data_dir);
     // Only what is away answers 503, not what a busy machine keeps waiting.
     settings.engines.postgres_wait_seconds = 60;

@@ -49,7 +49,7 @@ async fn a_rebuild_copies_everything_beside_a_server_and_without_one() {
     rebuild(&folder).await;
     assert_eq!(stores.differences(None).await.unwrap(), [""; 0]);
 
-    // As after a backup of PostgreSQL was restored: ClickHouse has later versions, and people whom no one knows.
+    // As after a backup of PostgreSQL was restored: ClickHouse has later versions, and profiles that it has not.
     for sql in [
         "INSERT INTO people (workspace_id, user_id, version, email)
          SELECT workspace_id, user_id, version + 1000000, 'later@example.test' FROM people LIMIT 100",

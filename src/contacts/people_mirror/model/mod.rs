@@ -23,7 +23,7 @@ pub(crate) struct CampaignKey {
     pub(crate) campaign: Uuid,
 }
 
-/// Changes that wait: whom they are of, and the rows that say so.
+/// Changes that are not copied yet: their profiles and campaigns, and their rows in the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) people: BTreeSet<ProfileKey>,

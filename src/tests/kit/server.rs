@@ -14,6 +14,7 @@ use millrace::{
 use providers::Registry;
 use secrecy::ExposeSecret as _;
 use sqlx::PgPool;
+use tokio::sync::oneshot;
 use web::auth::{
     KeyKind, ScopeSet,
     keys::{self, NewKey},
@@ -37,6 +38,8 @@ pub(crate) struct TestServer {
     runtime: tokio::runtime::Handle,
     db: PgPool,
     app: App,
+    /// Stops the server when it is dropped.
+    _running: oneshot::Sender<()>,
 }
 
 /// A folder for the data of a server of this process. Folders that processes left behind are removed.
@@ -94,10 +97,12 @@ fn start() -> TestServer {
     run(settings, Clock::system())
 }
 
-/// Starts a server in this process, for as long as the process lives: the engines watch their parent and go
-/// with it.
+/// Starts a server in this process. It stops with what is returned, at the latest with the process: the engines watch
+/// their parent.
+#[must_use]
 pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
     let (send, receive) = mpsc::sync_channel(1);
+    let (running, dropped) = oneshot::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
@@ -115,9 +120,12 @@ pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
                 runtime: tokio::runtime::Handle::current(),
                 db: server.app().db().clone(),
                 app: server.app().clone(),
+                _running: running,
             };
             send.send(started).unwrap();
-            std::future::pending::<()>().await;
+            // Nothing is ever sent.
+            drop(dropped.await);
+            server.stop("its test is over").await.unwrap();
         });
     });
     receive.recv().expect("the server starts")

@@ -20,23 +20,29 @@ struct Pair {
     key: String,
 }
 
-/// Starts a server that brings the stores, and two that share them as stores of others: those are the pair.
-fn start() -> [TestServer; 2] {
+/// Two servers, and the one whose stores they share as stores of others.
+struct Servers {
+    pair: [TestServer; 2],
+    _stores: TestServer,
+}
+
+fn start() -> Servers {
     let folder = data_dir("two-nodes");
-    run(settings(&folder, &[]), Clock::system());
-    ["two-nodes-one", "two-nodes-other"].map(|name| {
+    let stores = run(settings(&folder, &[]), Clock::system());
+    let pair = ["two-nodes-one", "two-nodes-other"].map(|name| {
         let mut settings = settings(&data_dir(name), &[]);
         let [(_, database), (_, clickhouse)] = beside(&folder);
         settings.database_url = Some(database.into());
         settings.clickhouse_url = Some(clickhouse.into());
         run(settings, Clock::system())
-    })
+    });
+    Servers { pair, _stores: stores }
 }
 
 async fn pair() -> Pair {
-    static SERVERS: OnceCell<[TestServer; 2]> = OnceCell::const_new();
+    static SERVERS: OnceCell<Servers> = OnceCell::const_new();
     let started = async || tokio::task::spawn_blocking(start).await.unwrap();
-    let servers = SERVERS.get_or_init(started).await;
+    let servers = &SERVERS.get_or_init(started).await.pair;
     let (key, _) = servers[0].key(&unique("nodes"), "events:*,users:*").await;
     let urls = [&servers[0].url, &servers[1].url];
     Pair {

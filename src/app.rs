@@ -7,6 +7,7 @@ use insights::ops::InsightState;
 use recipient_pages::PageState;
 use sdk::SdkState;
 use sender_domains::SenderDomainState;
+use url::Url;
 use web::Services;
 
 /// What a running server holds. Cheap to clone.
@@ -18,6 +19,8 @@ pub struct App {
     pub pages: PageState,
     pub sdk: SdkState,
     pub insights: InsightState,
+    /// The address by which people reach the console, where there is one.
+    pub console: Option<Url>,
 }
 
 impl App {

@@ -7,18 +7,25 @@ use recipient_pages::{hosted_page, tracking};
 use sdk::Origins;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::http::{
-    TrustedProxies, health, openapi, quota,
-    rate::{self, RateLimit},
-    rate_limits::RateLimits,
+use web::{
+    http::{
+        TrustedProxies, health, openapi, quota,
+        rate::{self, RateLimit},
+        rate_limits::RateLimits,
+    },
+    management,
 };
 
 use crate::{app::App, scrape};
 
-/// The API: what [`config::Settings::listen`] answers.
+/// The API and the console: what [`config::Settings::listen`] answers.
 pub fn api(app: &App) -> Router {
     let proxies = TrustedProxies::from_ref(app);
-    openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)))
+    let api = openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)));
+    match &app.console {
+        Some(public_url) => api.clone().merge(console::routes(app.services(), api, public_url)),
+        None => api,
+    }
 }
 
 /// The description of the API, as `GET /openapi.json` answers it whatever the settings are.
@@ -72,7 +79,8 @@ fn managed(limit: &RateLimit, app: Option<&App>) -> OpenApiRouter {
         .merge(with_state(segments::api::routes(), contacts))
         .merge(with_state(hosted_page::api::routes(), app.map(|app| &app.pages)))
         .merge(with_state(suppressions::api::routes(), services))
-        .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)));
+        .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)))
+        .merge(with_state(management::routes(), services));
     rate::limited(routes, limit)
 }
 

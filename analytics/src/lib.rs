@@ -20,6 +20,7 @@ pub mod identities;
 pub mod insights;
 pub mod messages;
 mod migrate;
+pub mod owners;
 pub mod people;
 mod reads;
 mod refusal;

@@ -3,7 +3,9 @@
 //! Exit status: 0 success, 1 failure with one line on standard error, 2 invalid usage. Standard output holds
 //! only the requested data.
 
+mod console;
 mod dead_letters;
+mod doctor;
 mod engine;
 mod flags;
 mod keys;
@@ -26,7 +28,9 @@ use config::Settings;
 use web::telemetry;
 
 use self::{
+    console::Console,
     dead_letters::DeadLetters,
+    doctor::Doctor,
     engine::Engine,
     flags::Flags,
     keys::Keys,
@@ -63,6 +67,9 @@ enum Command {
     /// Sessions of people in the dashboard
     #[command(subcommand)]
     Sessions(Session),
+    /// Signing in at the console
+    #[command(subcommand)]
+    Console(Console),
     /// Links that messages carry
     #[command(subcommand)]
     Links(LinkCommand),
@@ -84,6 +91,8 @@ enum Command {
     /// Copies of profiles and campaigns in ClickHouse
     #[command(subcommand)]
     People(People),
+    /// Checks the machine and the settings, and says what to do
+    Doctor(Doctor),
     /// Brings both stores to the newest schema and stops
     Migrate,
     /// Runs one embedded engine; started by `serve`
@@ -110,7 +119,11 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     if let Command::Engine(engine) = &line.command {
         return engine::run(engine);
     }
-    let settings = Settings::load(&line.flags.into(), &providers::Registry)?;
+    let settings = Settings::load(&line.flags.into(), &providers::Registry);
+    if let Command::Doctor(command) = line.command {
+        return block_on(doctor::run(command, settings))?;
+    }
+    let settings = settings?;
     match line.command {
         Command::Serve { show_key } => {
             telemetry::logs::start();
@@ -118,6 +131,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         }
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
+        Command::Console(command) => block_on(console::run(command, &settings))?,
         Command::Links(command) => block_on(links::run(command, &settings))?,
         Command::Webhooks(command) => block_on(webhooks::run(command, &settings))?,
         Command::Sdk(command) => block_on(sdk::run(command, &settings))?,
@@ -126,7 +140,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::People(command) => block_on(people::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
-        Command::Engine(_) => Ok(()),
+        Command::Engine(_) | Command::Doctor(_) => Ok(()),
     }
 }
 

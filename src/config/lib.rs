@@ -6,6 +6,7 @@
 
 mod callbacks;
 mod channels;
+mod console;
 mod delivery;
 mod retention;
 mod source;
@@ -24,6 +25,7 @@ use url::Url;
 pub use self::{
     callbacks::{Callbacks, GenericCallbacks, Inbound},
     channels::{Channels, ProviderSettings},
+    console::Console,
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     retention::Retention,
     source::{Environment, Flags},
@@ -63,6 +65,8 @@ pub struct Settings {
     pub admin_listen: SocketAddr,
     /// Address of ClickHouse's interface for callers who ask in SQL.
     pub sql_listen: SqlListen,
+    /// Whether the API's listener serves the console.
+    pub console: Console,
     /// The folder for the spool, the embedded engines' files and secrets. Absolute.
     pub data_dir: PathBuf,
     /// Base URL of links in messages, if set; see [`Settings::public_url`].

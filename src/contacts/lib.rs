@@ -1,6 +1,5 @@
 //! Contacts: their events, profiles, consent and lists, and audiences of profiles.
 
-pub mod audience;
 pub mod consent;
 pub mod events;
 pub mod lists;

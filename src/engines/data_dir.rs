@@ -54,6 +54,50 @@ impl DataDir {
         Ok(Self { path })
     }
 
+    /// The directory as it is: nothing is created or restricted. None if it does not exist.
+    pub fn existing(path: &Path) -> Result<Option<Self>, Error> {
+        match fs::canonicalize(path) {
+            Ok(path) => Ok(Some(Self { path })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::file("open", path)(error)),
+        }
+    }
+
+    /// The process number of the server that has the directory.
+    pub fn server_pid(&self) -> Result<Option<u32>, Error> {
+        let path = self.path.join(LOCK_FILE);
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file("open", &path)(error)),
+        };
+        // Shared and for a moment: a server that starts meanwhile tries again.
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(None),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(reason)) => return Err(Error::file("lock", &path)(reason)),
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(Error::file("read", &path))?;
+        Ok(match held(&text) {
+            Attempt::Held { by: Some(Holder::Server), pid } => Some(pid),
+            _ => None,
+        })
+    }
+
+    /// A secret of this directory, if it was generated before.
+    pub fn existing_secret(&self, name: &str) -> Result<Option<SecretString>, Error> {
+        let path = self.path.join("secrets").join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) if text.trim().len() == SECRET_BYTES * 2 => {
+                Ok(Some(text.trim().to_owned().into()))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::file("read", &path)(error)),
+        }
+    }
+
     /// The directory, absolute and without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
@@ -245,6 +289,30 @@ mod tests {
             drop(command);
         });
         second.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_directory_can_be_examined_without_changing_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        assert!(DataDir::existing(&path).unwrap().is_none() && !path.exists());
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = DataDir::existing(&path).unwrap().unwrap();
+        assert_eq!(dir.server_pid().unwrap(), None);
+        assert!(dir.existing_secret("master.key").unwrap().is_none());
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0, "nothing was created");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
+        let lock = dir.lock().await.unwrap();
+        assert_eq!(dir.server_pid().unwrap(), Some(std::process::id()));
+        drop(lock);
+        assert_eq!(dir.server_pid().unwrap(), None, "a stopped server leaves its file");
+        let command = dir.lock_for_command().await.unwrap();
+        assert_eq!(dir.server_pid().unwrap(), None, "a command is no server");
+        drop(command);
+        let secret = dir.secret("master.key").unwrap();
+        let found = dir.existing_secret("master.key").unwrap().unwrap();
+        assert_eq!(found.expose_secret(), secret.expose_secret());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod account;
 mod clickhouse;
 mod data_dir;
 mod error;
+mod existing;
 mod install;
 mod permissions;
 mod postgres;
@@ -27,6 +28,7 @@ pub use self::{
     clickhouse::{ClickHouseAddress, serve::serve as serve_clickhouse},
     data_dir::{DataDir, DataDirLock},
     error::Error,
+    existing::{Installation, RunningEngines, installations},
     postgres::launch::{Launch as PostgresLaunch, launch as launch_postgres},
 };
 use config::Settings;

@@ -23,6 +23,7 @@ const FILE: &str = "master.key";
 const PREFIX: &str = "sealed:1:";
 const SEALING: &str = "secrets of a workspace";
 const WEBHOOKS: &str = "webhooks of a workspace";
+const CHECK: &str = "check of the master key";
 const KEY_BYTES: usize = 32;
 
 #[derive(Clone)]
@@ -53,6 +54,23 @@ impl Vault {
             None => data_dir.secret(FILE)?,
         };
         Ok(Self::new(master))
+    }
+
+    /// The vault of the configured key, or of the one in the data directory; none if neither exists.
+    ///
+    /// # Errors
+    /// If the key cannot be read.
+    pub fn existing(
+        settings: &Settings,
+        data_dir: Option<&DataDir>,
+    ) -> Result<Option<Self>, engines::Error> {
+        let configured = settings.security.master_key.clone();
+        let master = match (configured, data_dir) {
+            (Some(key), _) => Some(key),
+            (None, Some(data_dir)) => data_dir.existing_secret(FILE)?,
+            (None, None) => None,
+        };
+        Ok(master.map(Self::new))
     }
 
     pub fn new(master: SecretString) -> Self {
@@ -104,17 +122,26 @@ impl Vault {
         self.derive(WEBHOOKS, workspace)
     }
 
+    /// A value by which nodes find out whether they have the same key. It reveals nothing about the key.
+    pub fn check_value(&self) -> [u8; KEY_BYTES] {
+        self.mac(CHECK.as_bytes(), &[])
+    }
+
     fn sealing_key(&self, workspace: WorkspaceId) -> LessSafeKey {
         let key = UnboundKey::new(&CHACHA20_POLY1305, &self.derive(SEALING, workspace));
         LessSafeKey::new(key.expect("a derived key has the cipher's length"))
     }
 
     fn derive(&self, label: &str, workspace: WorkspaceId) -> [u8; KEY_BYTES] {
+        self.mac(label.as_bytes(), workspace.uuid().as_bytes())
+    }
+
+    fn mac(&self, label: &[u8], subject: &[u8]) -> [u8; KEY_BYTES] {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.master.expose_secret().as_bytes())
             .expect("a key of any length will do");
-        mac.update(label.as_bytes());
+        mac.update(label);
         mac.update(&[0]);
-        mac.update(workspace.uuid().as_bytes());
+        mac.update(subject);
         mac.finalize().into_bytes().into()
     }
 }
@@ -167,6 +194,13 @@ mod tests {
         let sealed = "sealed:1:AAECAwQFBgcICQoLV10mYCS2t5e9JWd2rg7UYRfW3g31wlasPQ";
         let vault = vault("a master key of the tests");
         assert_eq!(opened(&vault, workspace(7), sealed).as_deref(), Some("pässword"));
+    }
+
+    #[test]
+    fn the_check_value_is_that_of_the_key_alone() {
+        assert_eq!(vault("one").check_value(), vault("one").check_value());
+        assert_ne!(vault("one").check_value(), vault("two").check_value());
+        assert_ne!(vault("one").check_value(), vault("one").webhook_key(workspace(0)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod mailgun;
 pub mod model;
 mod native;
 mod postmark;
+mod reach;
 pub mod registry;
 mod resend;
 mod senders;
@@ -36,9 +37,10 @@ use crate::model::{Device, Outcome, Outgoing};
 pub use self::{
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
+    reach::{ChannelReport, channel_reports},
     registry::Registry,
     senders::sender_setup,
-    settings::{ChannelSettings, EmailSender},
+    settings::{ChannelSettings, EmailSender, Host},
     webhook::signing_secret,
 };
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use kernel::{EmailAddress, Error, Result, SenderDomainId, WorkspaceId};
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
 
 use crate::{
     SenderDomainState,
@@ -107,6 +107,46 @@ pub async fn verify(
         tracing::info!(%workspace, domain = checked.domain, status, "sender domain checked");
     }
     Ok(checked)
+}
+
+/// A verified domain whose records were looked up again.
+#[derive(Debug)]
+pub struct Recheck {
+    pub workspace: String,
+    pub domain: String,
+    /// Records that are not there any more, in words.
+    pub problems: Vec<String>,
+    /// Whether DNS answered for all records.
+    pub is_answered: bool,
+}
+
+/// Looks up the records of at most `limit` verified domains, of all workspaces. Stores nothing. A policy (DMARC) is
+/// left out: mail leaves without it.
+///
+/// # Errors
+/// If the store fails.
+pub async fn recheck_verified(
+    db: &PgPool,
+    setup: &SenderSetup,
+    dns: &Dns,
+    limit: i64,
+) -> Result<Vec<Recheck>> {
+    let verified = store::all_verified(db, limit).await?;
+    let checks = verified.into_iter().map(|found| recheck(found, setup, dns));
+    Ok(join_all(checks).await)
+}
+
+async fn recheck(verified: store::VerifiedDomain, setup: &SenderSetup, dns: &Dns) -> Recheck {
+    let store::VerifiedDomain { workspace, domain } = verified;
+    let wanted = records(&domain, setup);
+    let needed = wanted.iter().filter(|record| record.purpose != Purpose::Dmarc);
+    let lookups = needed.map(|record| look_up(dns, record, &domain.domain));
+    let (mut problems, mut is_answered) = (Vec::new(), true);
+    for (status, problem) in join_all(lookups).await {
+        is_answered &= status != RecordStatus::NoAnswer;
+        problems.extend(problem.filter(|_| status == RecordStatus::Missing));
+    }
+    Recheck { workspace, domain: domain.domain, problems, is_answered }
 }
 
 /// Looks a record up in DNS; with a description of the problem unless it was found.

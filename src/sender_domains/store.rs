@@ -184,6 +184,47 @@ pub(super) async fn delete(
     Ok(done.rows_affected() > 0)
 }
 
+/// A verified domain, with the name of its workspace.
+#[derive(Debug)]
+pub(super) struct VerifiedDomain {
+    pub(super) workspace: String,
+    pub(super) domain: SenderDomain,
+}
+
+/// The verified domains of all workspaces, by name.
+pub(super) async fn all_verified(
+    db: impl PgExecutor<'_>,
+    limit: i64,
+) -> Result<Vec<VerifiedDomain>> {
+    let rows = sqlx::query!(
+        r#"select w.name as workspace, d.id, d.domain, d.token, d.status, d.findings as "findings: Json<Findings>",
+               d.problem, d.checked_at, d.verified_at, d.created_at
+           from sender_domain d
+           join workspace w on w.id = d.workspace_id
+           where d.status = 'verified'
+           order by d.domain, w.name
+           limit $1"#,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let verified = rows.into_iter().map(|row| {
+        let domain = Row {
+            id: row.id,
+            domain: row.domain,
+            token: row.token,
+            status: row.status,
+            findings: row.findings,
+            problem: row.problem,
+            checked_at: row.checked_at,
+            verified_at: row.verified_at,
+            created_at: row.created_at,
+        };
+        Ok(VerifiedDomain { workspace: row.workspace, domain: domain.try_into()? })
+    });
+    verified.collect()
+}
+
 /// The verified domain with the longest of these names.
 pub(super) async fn verified(
     db: impl PgExecutor<'_>,

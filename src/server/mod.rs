@@ -65,6 +65,7 @@ use web::{
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
 
+pub(crate) use self::open_files::{CONNECTIONS_MIN, OTHER_FILES};
 use self::{
     arrivals::Clocks,
     ports::{Ports, serve_options},
@@ -72,7 +73,7 @@ use self::{
 use crate::{app::App, router, shutdown};
 
 /// Disk space that the spool leaves free.
-const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
+pub(crate) const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
 
 /// Longest pause within a request body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -519,6 +520,7 @@ fn assemble(
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
+        console: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
             in_app: LiveCampaigns::default(),

@@ -3,9 +3,9 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Files for everything but connections: the spool, both stores, providers.
-const OTHERS: u64 = 512;
+pub(crate) const OTHER_FILES: u64 = 512;
 /// Connections that are accepted however low the limit is.
-const CONNECTIONS_MIN: usize = 64;
+pub(crate) const CONNECTIONS_MIN: usize = 64;
 
 /// Raises the limit as far as allowed, and returns how many of `wanted` connections fit into it.
 pub(super) fn connections(wanted: usize) -> usize {
@@ -16,7 +16,7 @@ pub(super) fn connections(wanted: usize) -> usize {
             return wanted;
         }
     };
-    let fit = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX);
+    let fit = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
     let fit = fit.max(CONNECTIONS_MIN);
     if fit < wanted {
         tracing::warn!(

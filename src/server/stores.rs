@@ -15,7 +15,10 @@ use parking_lot::Mutex;
 use supervisor::Heartbeat;
 use tokio::{task::JoinSet, time::timeout};
 use web::{
-    db::{Pinged, Pinger},
+    db::{
+        Pinged, Pinger,
+        master_key::{self, MasterKey},
+    },
     http::health::{Condition, Store},
 };
 
@@ -196,8 +199,20 @@ async fn bring_up_clickhouse(
 
 async fn prepare_postgres(app: &App, demo: Option<&Demo>) -> anyhow::Result<()> {
     web::db::migrate(app.db()).await?;
+    compare_master_key(app).await?;
     if let Some(demo) = demo {
         demo.make_on_first_start(app).await?;
+    }
+    Ok(())
+}
+
+/// A foreign key is no reason to refuse events: what other nodes sealed fails where it is used.
+async fn compare_master_key(app: &App) -> anyhow::Result<()> {
+    let value = app.campaigns().vault().check_value();
+    if master_key::record(app.db(), &value).await? == MasterKey::Foreign {
+        tracing::error!(
+            "security.master_key differs from that of the other nodes: secrets that they sealed cannot be opened here"
+        );
     }
     Ok(())
 }

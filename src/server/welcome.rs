@@ -2,9 +2,11 @@
 
 use std::{io::Write as _, net::SocketAddr};
 
+use console::sign_in::{LINK_ACTOR, NewLink};
+use kernel::WorkspaceId;
 use secrecy::ExposeSecret as _;
 use web::auth::{
-    KeyKind,
+    KeyKind, ScopeSet,
     keys::{self, NewKey},
 };
 
@@ -53,6 +55,7 @@ impl Demo {
             },
         )
         .await?;
+        let link = link_line(app, created.workspace).await?;
         let (key, api) = (created.token.expose_secret(), self.api);
         print(&format!(
             "\nA workspace named {DEMO_WORKSPACE} was made. Its API key, shown this once:\n\n  {key}\n\n\
@@ -61,16 +64,29 @@ impl Demo {
              -H 'Content-Type: application/json' \\\n    \
              -d '{{\"userId\":\"ann\",\"eventName\":\"Order Completed\",\
              \"properties\":{{\"orderId\":\"1\",\"total\":49.90,\"currency\":\"EUR\"}}}}'\n\n  \
-             curl -s 'http://{api}/events/query' -H 'Authorization: Bearer {key}'\n\n"
+             curl -s 'http://{api}/events/query' -H 'Authorization: Bearer {key}'\n\n{link}"
         ));
         Ok(())
     }
 }
 
+/// The lines with the link that signs in at the console, where there is one.
+async fn link_line(app: &App, workspace: WorkspaceId) -> anyhow::Result<String> {
+    let Some(public_url) = &app.console else { return Ok(String::new()) };
+    let new = NewLink { workspace, actor: LINK_ACTOR.to_owned(), scopes: ScopeSet::all() };
+    let url = console::sign_in::create_link(app.db(), app.clock().now(), public_url, &new).await?;
+    Ok(format!("The console, signed in once by this link within an hour:\n\n  {url}\n\n"))
+}
+
 pub(super) fn print_ready(server: &Server, has_api: bool) {
     let (api, admin) = (server.api_address(), server.admin_address());
     let does = if has_api {
-        format!("API http://{api}  ·  docs http://{api}/docs")
+        let console = if server.app().console.is_some() {
+            format!("  ·  console http://{api}/console")
+        } else {
+            String::new()
+        };
+        format!("API http://{api}  ·  docs http://{api}/docs{console}")
     } else {
         format!("It delivers, and has no API  ·  health http://{api}/readyz")
     };

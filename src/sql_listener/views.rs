@@ -1,6 +1,9 @@
 //! The views that callers see, as statements for the engine.
 
-use analytics::sql_access::{self, DEFINER_USER, ViewDatabases};
+use analytics::{
+    owners,
+    sql_access::{self, DEFINER_USER, ViewDatabases},
+};
 
 use crate::settings::Bounds;
 
@@ -68,6 +71,7 @@ pub(crate) fn statements(place: &Location, bounds: &Bounds) -> Vec<String> {
 fn filled(view: &str, views: &str, place: &Location) -> String {
     view.replace("$merged$", &without_comments(MERGED_PEOPLE))
         .replace("$identifiers$", &without_comments(IDENTIFIERS))
+        .replace("$owners$", &owners::identifiers())
         .replace("$workspace$", &sql_access::workspace_in_sql())
         .replace("$tables$", &format!("`{}`", place.tables))
         .replace("$views$", &format!("`{views}`"))
@@ -111,8 +115,8 @@ mod tests {
         for view in OF_MILLRACE.iter().chain(&[
             PEOPLE_OF_EVENTS,
             EVENTS_OF_ORDERS,
-            IDENTIFIERS,
             MERGED_PEOPLE,
+            &owners::identifiers(),
         ]) {
             let tables = view.matches("FROM $tables$.").count();
             assert_eq!(tables, view.matches("workspace_id = $workspace$").count(), "{view}");

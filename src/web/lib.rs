@@ -2,11 +2,13 @@
 //! the audit history, logs and metrics.
 
 pub mod audit;
+pub mod audit_log;
 pub mod auth;
 pub mod countries;
 pub mod db;
 pub mod http;
 pub mod links;
+pub mod management;
 pub mod spool;
 pub mod telemetry;
 

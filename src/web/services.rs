@@ -11,6 +11,7 @@ use sqlx::PgPool;
 use crate::{
     auth::Auth,
     countries::Countries,
+    db,
     http::{BodyBudget, TrustedProxies, health::Readiness, rate_limits::RateLimits},
     links::Links,
     telemetry::recorder::Recorder,
@@ -76,6 +77,18 @@ impl Services {
 
     pub fn recorder(&self) -> &Recorder {
         &self.0.recorder
+    }
+
+    /// Every metric of this process as Prometheus reads them, with those that are measured when they are asked for.
+    pub fn metrics_text(&self) -> String {
+        db::observe_pool(self.db());
+        self.readiness().workers().observe();
+        let (in_flight, waiting) = self.analytics().in_flight_and_waiting();
+        for (state, count) in [("in_flight", in_flight), ("waiting", waiting)] {
+            let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+            metrics_catalogue::CLICKHOUSE_QUERIES.with([state]).set(count);
+        }
+        self.recorder().render()
     }
 
     pub fn rate_limits(&self) -> &RateLimits {

@@ -10,6 +10,7 @@ mod figure;
 mod filter;
 mod list;
 mod people;
+mod profiles;
 mod property;
 mod recent;
 mod times;
@@ -27,6 +28,7 @@ pub use filter::EventFilter;
 pub(crate) use filter::Range;
 pub use list::{EventRow, of_user, query};
 pub use people::{People, PeopleFilter, PersonIds, Tracked, people};
+pub use profiles::{Profiles, ProfilesFilter, Times, profiles};
 pub use property::{
     FilterError, PROPERTY_FILTERS_MAX, PROPERTY_PATH_KEYS_MAX, PROPERTY_VALUES_MAX, PropertyFilter,
     PropertyValue,

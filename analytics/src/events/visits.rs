@@ -23,13 +23,15 @@ pub struct VisitFilter {
     pub people_max: u64,
 }
 
-/// Visits under one pair of identifiers. One of them may be empty, not both.
+/// Visits under the identifiers of one visitor, of which one at least is not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Visitor {
     /// As tracked in `userId`.
     pub user_id: String,
     /// As tracked in `serviceUserId`.
     pub service_user_id: String,
+    /// As tracked in `anonymousId`, if it is linked to a profile; empty beside another identifier.
+    pub anonymous_id: String,
     /// Beginnings of visits in seconds since 1970, UTC, the latest first.
     pub visits: Vec<u32>,
 }
@@ -47,7 +49,7 @@ impl std::fmt::Debug for Visitors {
 }
 
 impl Visitors {
-    /// The next pair of identifiers, in no order; each comes once.
+    /// The next visitor, in no order; each comes once.
     pub async fn next(&mut self) -> Result<Option<Visitor>, AnalyticsError> {
         match &mut self.cursor {
             Some(cursor) => Ok(cursor.next().await?),

@@ -5,6 +5,8 @@
 //! carry internal ids, a join says which identifiers are one person. Rows count themselves as in need of it
 //! ([`Links::Unneeded`] is tried first).
 
+use crate::owners;
+
 const LINKS: &str = include_str!("../sql/insight_links.sql");
 const ATTRIBUTES: &str = include_str!("../sql/insight_attributes.sql");
 const MEMBERS: &str = include_str!("../sql/insight_members.sql");
@@ -17,11 +19,16 @@ pub(super) const IDENTIFIER: &str = r"multiIf(
             alias_name != '', concat('\x01', alias_label, '\x01', alias_name),
             concat('\x02', anonymous_id))";
 
-/// The identifier by which an event's profile is found.
-pub(super) const LINK_KEY: &str = r"multiIf(
-            service_user_id != '', service_user_id,
+/// The identifier by which an event's profile is found where its `serviceUserId` leads to none.
+pub(super) const USER_KEY: &str = r"multiIf(
             user_id != '', user_id,
-            concat('\x02', anonymous_id))";
+            service_user_id = '', concat('\x02', anonymous_id),
+            '')";
+/// What `serviceUserId` leads to is a profile, whichever ids that has. External ids that are a person already are left out
+/// elsewhere.
+const OF_SERVICE: &str =
+    "token IN (SELECT service_user_id FROM events WHERE $events$ AND service_user_id != '')";
+const NOT_A_PERSON: &str = "place != 1";
 
 /// Whether an event is tracked by what may be an internal id.
 pub(super) const IS_INTERNAL: &str =
@@ -40,17 +47,24 @@ impl Links {
     pub(super) fn person(self) -> &'static str {
         match self {
             Self::Unneeded => "identifier",
-            Self::Joined => "if(links.person != '', links.person, identifier)",
+            Self::Joined => {
+                "multiIf(of_service.person != '', of_service.person, of_user.person != '', of_user.person, identifier)"
+            }
         }
     }
 
-    pub(super) fn join(self) -> String {
-        match self {
-            Self::Unneeded => String::new(),
-            Self::Joined => {
-                format!("LEFT ANY JOIN (\n{LINKS}) AS links ON links.key = tracked.link_key")
-            }
+    /// The join of events that meet these conditions.
+    pub(super) fn join(self, events: &str) -> String {
+        if self == Self::Unneeded {
+            return String::new();
         }
+        let links = LINKS.replace("$identifiers$", &owners::identifiers_of_workspace());
+        let of_service = links.replace("$which$", &OF_SERVICE.replace("$events$", events));
+        let of_user = links.replace("$which$", NOT_A_PERSON);
+        format!(
+            "LEFT ANY JOIN (\n{of_service}) AS of_service ON of_service.key = tracked.service_key\n\
+             LEFT ANY JOIN (\n{of_user}) AS of_user ON of_user.key = tracked.user_key"
+        )
     }
 }
 

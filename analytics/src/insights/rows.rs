@@ -11,8 +11,15 @@ use super::{
 use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
 const ROWS: &str = include_str!("../sql/insight_rows.sql");
+const EVENTS: &str = include_str!("../sql/insight_events.sql");
 const HAS_LINKS: &str =
     "SELECT count() FROM (SELECT 1 FROM identities WHERE workspace_id = {workspace:UUID} LIMIT 1)";
+
+/// The condition of the events of a question, with further ones.
+fn of_events(further: &str) -> String {
+    let condition = EVENTS.split_once('\n').map_or(EVENTS, |(_question, condition)| condition);
+    condition.replace("$and$", further)
+}
 
 /// What the rows of a question are.
 #[derive(Debug, Clone)]
@@ -49,7 +56,10 @@ impl RowsAsked<'_> {
     /// The statement of the rows.
     pub(super) fn sql(&self, links: Links, parameters: &mut Parameters) -> String {
         let mut event_columns = self.event_columns.clone();
-        let mut joins = vec![links.join()];
+        let narrowed = any_of(&self.choices, parameters);
+        // The condition may name columns of an event, which are none of the table.
+        let mut joins = vec![links.join(&of_events(&narrowed))];
+        let events = of_events(&format!("{narrowed}\n        AND ({})", self.condition));
         let label = match self.breakdown {
             None => "CAST(NULL, 'Nullable(String)')",
             Some(by) if by.source == BreakdownSource::Property => {
@@ -68,19 +78,19 @@ impl RowsAsked<'_> {
             Links::Unneeded => "is_internal",
             Links::Joined => "0",
         };
-        let narrowed = any_of(&self.choices, parameters);
         let listed = |columns: &[String]| -> String {
             columns.iter().fold(String::new(), |all, it| all + ",\n        " + it)
         };
         ROWS.replace("$identifier$", of_people(person::IDENTIFIER, "''"))
-            .replace("$link_key$", of_people(person::LINK_KEY, "''"))
+            .replace("$service_key$", of_people("service_user_id", "''"))
+            .replace("$user_key$", of_people(person::USER_KEY, "''"))
             .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
             .replace("$person$", links.person())
             .replace("$needs_links$", needs_links)
             .replace("$label$", label)
             .replace("$columns$", &listed(&self.columns))
             .replace("$event_columns$", &listed(&event_columns))
-            .replace("$and$", &format!("{narrowed}\n        AND ({})", self.condition))
+            .replace("$events$", &events)
             .replace("$joins$", &joins.join("\n"))
             .replace("$where$", &limit.unwrap_or_default())
     }

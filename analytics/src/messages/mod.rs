@@ -3,6 +3,7 @@
 //! Reports count rows of `message_outcomes`, one a message, by the rules of `sql/message_final.sql`; what
 //! has to be distinguished event by event is read from `message_events`.
 
+mod attribution;
 mod conversions;
 mod counts;
 mod delays;
@@ -21,6 +22,7 @@ mod touches;
 mod units;
 
 pub use self::{
-    conversions::*, counts::*, delays::*, failures::*, harms::*, history::*, in_app::*, links::*,
-    outcomes::*, people::*, recipients::*, rewards::*, spans::*, timeline::*, touches::*, units::*,
+    attribution::*, conversions::*, counts::*, delays::*, failures::*, harms::*, history::*,
+    in_app::*, links::*, outcomes::*, people::*, recipients::*, rewards::*, spans::*, timeline::*,
+    touches::*, units::*,
 };

@@ -86,20 +86,23 @@ pub(super) mod happened {
 /// A filter by events ([`happened`]), applied before the rows of a message are merged, so that the cost depends on the
 /// matching messages only.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Among {
+pub(super) enum Among<'a> {
     /// All messages of the cohort.
     All,
+    /// Those that a statement of its own selects.
+    These(&'a str),
     /// Messages to which any of this happened.
     Messages(u32),
     /// All messages of people to one of whose any of this happened.
     People(u32),
 }
 
-impl Among {
+impl Among<'_> {
     /// The condition, and the bits it asks for.
     fn condition(self) -> (String, u32) {
         match self {
             Self::All => (String::new(), 0),
+            Self::These(prewhere) => (prewhere.to_owned(), 0),
             Self::Messages(any) => (AMONG.replace("$key$", "message_id"), any),
             Self::People(any) => (AMONG.replace("$key$", "user_id"), any),
         }
@@ -169,7 +172,7 @@ impl Cohort<'_> {
     }
 
     /// A question about these messages. `None` where nothing can match.
-    pub(super) fn ask(&self, analytics: &Analytics, sql: &str, among: Among) -> Option<Read> {
+    pub(super) fn ask(&self, analytics: &Analytics, sql: &str, among: Among<'_>) -> Option<Read> {
         self.ask_further(analytics, sql, "", among)
     }
 
@@ -179,7 +182,7 @@ impl Cohort<'_> {
         analytics: &Analytics,
         sql: &str,
         condition: &str,
-        among: Among,
+        among: Among<'_>,
     ) -> Option<Read> {
         let range = Range::new(self.start_ms, self.end_ms)?;
         let in_range = if self.start_ms.is_some() || self.end_ms.is_some() { IN_RANGE } else { "" };
@@ -210,7 +213,7 @@ pub(super) fn ask_outcomes(
     analytics: &Analytics,
     sql: &str,
     conditions: &str,
-    among: Among,
+    among: Among<'_>,
 ) -> Read {
     let (prewhere, any) = among.condition();
     let outcomes = OUTCOMES.replace("$and_outcomes$", conditions).replace("$among$", &prewhere);

@@ -1,6 +1,7 @@
 //! Who was sent, opened or clicked messages, streamed, since they may be many.
 
 use clickhouse::Row;
+use kernel::UserId;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -52,7 +53,7 @@ pub struct EngagementFilter {
 
 #[derive(Debug, Row, Deserialize)]
 struct Engaged {
-    user_id: String,
+    profile: [u8; 12],
 }
 
 /// The internal ids of people, one by one.
@@ -69,9 +70,9 @@ impl std::fmt::Debug for EngagedPeople {
 
 impl EngagedPeople {
     /// The next person's internal id, in no order; each comes once.
-    pub async fn next(&mut self) -> Result<Option<String>, AnalyticsError> {
+    pub async fn next(&mut self) -> Result<Option<UserId>, AnalyticsError> {
         match &mut self.cursor {
-            Some(cursor) => Ok(cursor.next().await?.map(|engaged| engaged.user_id)),
+            Some(cursor) => Ok(cursor.next().await?.map(|it| UserId::from_bytes(it.profile))),
             None => Ok(None),
         }
     }

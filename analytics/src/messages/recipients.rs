@@ -63,7 +63,7 @@ impl RecipientStatus {
     }
 
     /// What must have happened to a message for its recipient to have this status.
-    fn among(self) -> Among {
+    fn among(self) -> Among<'static> {
         Among::People(match self {
             Self::Queued | Self::Sent => return Among::All,
             Self::Delivered => happened::DELIVERED,

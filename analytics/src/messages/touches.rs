@@ -20,8 +20,8 @@ pub struct TouchFilter<'a> {
     pub workspace: Uuid,
     /// Campaigns whose messages are read.
     pub campaigns: &'a [Uuid],
-    /// Campaign of which the messages that did not leave are read too.
-    pub unsent_of: Uuid,
+    /// Whether messages of the first of them that did not leave are read too.
+    pub with_unsent: bool,
     /// Ids of variants: answers name them by their place here, counted from 1; 0 is any other.
     pub variants: &'a [String],
     /// Internal ids; at most [`PEOPLE_MAX`].
@@ -30,8 +30,6 @@ pub struct TouchFilter<'a> {
     pub start_ms: i64,
     /// Inclusive end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// Most messages to answer.
-    pub touches_max: u64,
 }
 
 /// A message that left, or would have, were its recipient not in a control group, or had it not failed.
@@ -39,9 +37,8 @@ pub struct TouchFilter<'a> {
 pub struct Touch {
     /// The recipient's internal id.
     pub user_id: [u8; 12],
-    /// Campaign of the message.
-    #[serde(with = "clickhouse::serde::uuid")]
-    pub campaign_id: Uuid,
+    /// Place of its campaign among those asked about, from 0.
+    pub campaign: u16,
     /// Id of the message as a number.
     pub message: u128,
     /// Which time the campaign went out; of a triggered one, which entry of theirs.
@@ -76,14 +73,15 @@ pub async fn touches(
     }
     let (condition, people) = of_people(filter.people);
     let campaigns: Vec<String> = filter.campaigns.iter().map(Uuid::to_string).collect();
+    let unsent_of = filter.campaigns.first().copied().filter(|_| filter.with_unsent);
     let query = ask_outcomes(analytics, TOUCHES, &condition, Among::All)
+        .with_setting("max_result_rows", "0")
         .param("workspace", filter.workspace.to_string())
         .param("campaigns", campaigns)
         .param("variants", filter.variants)
         .param("people", people)
-        .param("unsent_of", filter.unsent_of.to_string())
+        .param("unsent_of", unsent_of.unwrap_or_default().to_string())
         .param("start_ms", range.start_ms)
-        .param("end_ms", range.end_ms)
-        .param("touches_max", filter.touches_max);
+        .param("end_ms", range.end_ms);
     query.fetch_all().await
 }

@@ -10,17 +10,12 @@ FROM (
     SELECT
         toUnixTimestamp64Milli(timestamp) AS at_ms,
         $identifier$ AS identifier,
-        $link_key$ AS link_key,
+        $service_key$ AS service_key,
+        $user_key$ AS user_key,
         $is_internal$ AS is_internal
         $event_columns$
     FROM events FINAL
-    WHERE workspace_id = {workspace:UUID}
-        AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
-        AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
-        AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)
-        AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-        AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
-        $and$
+    WHERE $events$
 ) AS tracked
 $joins$
 $where$

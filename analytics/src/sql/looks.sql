@@ -1,6 +1,6 @@
 -- When did each person look at messages? Opens and clicks; those within one second are one look. Of one
 -- person at most so many are returned, the latest.
-SELECT '' AS user_id, person AS service_user_id, visits
+SELECT '' AS user_id, person AS service_user_id, '' AS anonymous_id, visits
 FROM (
     SELECT user_id AS person,
         arraySlice(arrayReverseSort(groupUniqArray(toUInt32(toUnixTimestamp(timestamp)))), 1, {visits_max:UInt32}) AS visits

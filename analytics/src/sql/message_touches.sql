@@ -2,7 +2,7 @@
 -- their message not failed?
 SELECT
     user_id,
-    campaign_id,
+    toUInt16(indexOf({campaigns:Array(UUID)}, campaign_id) - 1) AS campaign,
     reinterpretAsUInt128(message_id) AS message,
     occurrence,
     toUInt8(place) AS variant,
@@ -12,4 +12,3 @@ FROM ($outcomes$)
 WHERE (class <= 2 OR class <= 5 AND place != 0 AND campaign_id = {unsent_of:UUID})
     AND at_ms >= {start_ms:Int64}
     AND at_ms <= {end_ms:Int64}
-LIMIT {touches_max:UInt64}

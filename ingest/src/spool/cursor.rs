@@ -33,7 +33,7 @@ use super::{
     frame::{Mark, Position, array},
 };
 
-const CURSOR_BYTES: usize = 68;
+pub(super) const CURSOR_BYTES: usize = 68;
 const MAGIC: &[u8; 8] = b"MLRCURS1";
 
 /// The consumer's name in a cursor's file name.
@@ -60,22 +60,23 @@ pub(super) fn read(
     let file = files.open(&dir.join(format!("{name}.cursor")))?;
     let mut bytes = [0; CURSOR_BYTES];
     let count = read_around_bad_sectors(file.as_ref(), &mut bytes, 0)?;
-    let crc = u32::from_le_bytes(array(&bytes, 64));
-    if count < CURSOR_BYTES
-        || &bytes[..8] != MAGIC
-        || &bytes[8..24] != spool_id
-        || crc32c::crc32c(&bytes[..64]) != crc
-    {
-        return Ok(None);
+    Ok(if count < CURSOR_BYTES { None } else { decode(&bytes, spool_id) })
+}
+
+/// The place in the bytes of a cursor file; `None` when they are damaged or of another spool.
+pub(super) fn decode(bytes: &[u8; CURSOR_BYTES], spool_id: &[u8; 16]) -> Option<Mark> {
+    let crc = u32::from_le_bytes(array(bytes, 64));
+    if &bytes[..8] != MAGIC || &bytes[8..24] != spool_id || crc32c::crc32c(&bytes[..64]) != crc {
+        return None;
     }
-    let u64_at = |at: usize| u64::from_le_bytes(array(&bytes, at));
-    Ok(Some(Mark {
+    let u64_at = |at: usize| u64::from_le_bytes(array(bytes, at));
+    Some(Mark {
         position: Position(u64_at(24)),
         events: u64_at(32),
         at_ms: u64_at(40),
         segment: u64_at(48),
         offset: u64_at(56),
-    }))
+    })
 }
 
 /// Replaces the cursor file; durable when this returns.

@@ -210,6 +210,11 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
+/// Opens a file that is there, for reading alone.
+pub(super) fn open_to_read(path: &Path) -> io::Result<Box<dyn SpoolFile>> {
+    Ok(Box::new(DiskFile(File::open(path)?)))
+}
+
 #[derive(Debug)]
 struct DiskFile(File);
 

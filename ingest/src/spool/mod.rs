@@ -50,6 +50,7 @@ mod recovery;
 mod scan;
 mod segment;
 mod state;
+mod survey;
 mod writer;
 
 #[cfg(test)]
@@ -77,6 +78,7 @@ pub use self::{
     files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},
     recovery::Recovery,
+    survey::{Backlog, Survey, survey},
 };
 use self::{
     frame::FRAME_HEADER_BYTES,

@@ -1,10 +1,10 @@
 //! `POST /campaigns/preview`: the profiles that match a targeting.
 
-use axum::{Json, extract::State};
-use contacts::audience::{
+use audience::{
     model::{AudienceQuery, Member, Targeting},
     ops,
 };
+use axum::{Json, extract::State};
 use kernel::fields::describe::described;
 use kernel::{
     UserId,

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use contacts::audience::model::Targeting;
+use audience::model::Targeting;
 pub use kernel::schema::{NAME_CHARS_MAX, TAG_CHARS_MAX};
 use kernel::{
     ListId, NotATimestamp, Timestamp,

@@ -1,6 +1,6 @@
 //! Launch preview: recipients, exclusions, variants and schedule, computed without sending.
 
-use contacts::audience::model::Measured;
+use audience::model::Measured;
 use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -206,7 +206,7 @@ pub fn smallest_part(definition: &Definition, audience: &LaunchAudience) -> Opti
 #[cfg(test)]
 #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
 mod tests {
-    use contacts::audience::model::Excluded;
+    use audience::model::Excluded;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

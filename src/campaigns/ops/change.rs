@@ -4,10 +4,8 @@
 //! Of concurrent callers one succeeds. The others decide again on the new state, so that a refusal has the
 //! true reason.
 
-use contacts::{
-    audience::{self, model::Targeting},
-    lists,
-};
+use audience::model::Targeting;
+use contacts::lists;
 use kernel::{CampaignId, Error, ListId, Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
 

@@ -1,9 +1,7 @@
 //! Sending without consent: `subscriptionPreference: all` is allowed for transactional lists only.
 
-use contacts::{
-    audience::model::{SubscriptionPreference, Targeting},
-    lists::{self, model::ListKind},
-};
+use audience::model::{SubscriptionPreference, Targeting};
+use contacts::lists::{self, model::ListKind};
 use kernel::{Error, FieldError, Result, WorkspaceId};
 
 use crate::{CampaignState, model::Definition};

@@ -1,7 +1,6 @@
 //! Whether a campaign can be sent to the segments in its targeting. A segment in use is not deleted, but a campaign may
 //! name one that never existed, or return from an end at which its segments were no longer in use.
 
-use contacts::audience;
 use kernel::{FieldError, Result, WorkspaceId};
 use sqlx::PgExecutor;
 

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use analytics::events::{VisitFilter, Visitor, engaged_users, visitors};
+use analytics::events::{PersonIds, VisitFilter, Visitor, engaged_users, visitors};
+use audience::{
+    model::AudienceQuery,
+    ops::{Audience, further_identifiers},
+};
 use chrono::Timelike as _;
-use contacts::audience::{model::AudienceQuery, ops::Audience};
-use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, time::DAY, zone::Zone};
+use kernel::{CampaignId, Error, Result, Timestamp, UserId, WorkspaceId, time::DAY, zone::Zone};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Who, find};
@@ -95,7 +98,7 @@ impl Timetable {
     }
 
     /// The best local hour for a profile with these identifiers (internal and external id) in the window that
-    /// starts at `begins`; none with too few visits.
+    /// starts at `begins`; none with too few visits. Visits under its further identifiers count.
     pub fn best_hour(
         &self,
         identifiers: [Option<&str>; 2],
@@ -166,6 +169,8 @@ async fn scan(
         let page = audience.reachable_page(after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.user);
+        let users: Vec<UserId> = page.iter().map(|recipient| recipient.user).collect();
+        timetable.visits.link(further_identifiers(app.db(), workspace, &users).await?);
         for recipient in &page {
             let (timezone, country) = (recipient.timezone.as_deref(), recipient.country.as_deref());
             let zone = Zone::of_person(timezone, country, workspace_zone);
@@ -186,8 +191,10 @@ async fn scan(
 /// The visits of a workspace, by the identifiers they were tracked under.
 #[derive(Debug, Default)]
 struct Visits {
-    /// Indexes into `times`, by identifier.
+    /// Indexes into `times`, by internal or external id.
     places: HashMap<String, Vec<u32>>,
+    /// Likewise, by anonymous id.
+    anonymous: HashMap<String, Vec<u32>>,
     times: Vec<Vec<u32>>,
     count: usize,
 }
@@ -232,7 +239,22 @@ impl Visits {
                 self.places.entry(token).or_default().push(place);
             }
         }
+        if !visitor.anonymous_id.is_empty() {
+            self.anonymous.entry(visitor.anonymous_id).or_default().push(place);
+        }
         Ok(())
+    }
+
+    /// Adds to the visits under profiles' internal ids those under their further identifiers.
+    fn link(&mut self, further: HashMap<UserId, PersonIds>) {
+        for (user, ids) in further {
+            let by_user = ids.users.iter().filter_map(|id| self.places.get(id));
+            let by_anonymous = ids.anonymous.iter().filter_map(|id| self.anonymous.get(id));
+            let places: Vec<u32> = by_user.chain(by_anonymous).flatten().copied().collect();
+            if !places.is_empty() {
+                self.places.entry(user.to_string()).or_default().extend(places);
+            }
+        }
     }
 
     /// The visits under these identifiers, each once.

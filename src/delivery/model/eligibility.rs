@@ -12,8 +12,9 @@
 
 use std::time::Duration;
 
+use audience::model::SubscriptionPreference;
 use campaigns::model::message::MessageChannel;
-use contacts::{audience::model::SubscriptionPreference, consent::model::ChannelStatus};
+use contacts::consent::model::ChannelStatus;
 use kernel::{
     MessageId, Timestamp,
     quiet::{QuietBehavior, QuietTimeOverride, QuietZone},

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use campaigns::model::message::MessageChannel;
-use contacts::{audience, consent::model::ChannelStatus};
+use contacts::consent::model::ChannelStatus;
 use kernel::{ListId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};

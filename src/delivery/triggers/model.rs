@@ -5,15 +5,13 @@ use std::{
     time::Duration,
 };
 
+use audience::model::{AudienceQuery, Condition, Person, Targeting};
 use campaigns::model::{
     CampaignChannel, TriggeredCampaign,
     message::MessageChannel,
     settings::trigger::{ReEntry, TriggerConfig},
 };
-use contacts::{
-    audience::model::{AudienceQuery, Condition, Person, Targeting},
-    events::model::people::{LinkedProfile, LinkedProfiles},
-};
+use contacts::events::model::people::{LinkedProfile, LinkedProfiles};
 use ingest::record::{BatchHeader, EventView};
 use kernel::{CampaignId, ListId, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use contacts::audience::model::Person;
+use audience::model::Person;
 use kernel::{CampaignId, Result, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;

@@ -29,7 +29,7 @@ use url::Url;
 use super::{
     DataDir, Error,
     data_dir::{make_private, private_file, write_private},
-    install::{CLICKHOUSE, Installer},
+    install::{self, CLICKHOUSE, Installer},
     permissions::CLICKHOUSE_URL_FILE,
     process::{self, Engine as _, Launch, Running, Supervised},
 };
@@ -246,6 +246,15 @@ fn library(settings: &config::Engines) -> Result<PathBuf, Error> {
         ))
     })?;
     Ok(package.join("libchdb.so"))
+}
+
+/// The library that a start would use without installing one.
+pub(super) fn existing_library(settings: &config::Engines) -> Option<PathBuf> {
+    match &settings.libchdb {
+        Some(library) => library.is_file().then(|| library.clone()),
+        None => install::installed(settings.cache_dir.clone(), None, &CLICKHOUSE)
+            .map(|package| package.join("libchdb.so")),
+    }
 }
 
 fn read_port(path: &Path) -> Option<u16> {

@@ -26,8 +26,13 @@ const SYSTEM_CACHE: &str = "/var/cache/millrace";
 /// cannot access root's home, so for root it is `/var/cache/millrace` unless a folder that `reader` can
 /// access is configured.
 pub(super) fn choose(setting: Option<PathBuf>, reader: Option<&Account>) -> Result<PathBuf, Error> {
+    make(locate(setting, reader)?)
+}
+
+/// The same without creating it.
+pub(super) fn locate(setting: Option<PathBuf>, reader: Option<&Account>) -> Result<PathBuf, Error> {
     if let Some(dir) = setting {
-        return make(dir);
+        return Ok(dir);
     }
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -37,10 +42,10 @@ pub(super) fn choose(setting: Option<PathBuf>, reader: Option<&Account>) -> Resu
             let existing = dir.ancestors().find(|step| step.exists());
             reader.is_none_or(|reader| existing.is_some_and(|step| reader.can_access(step)))
         };
-        return make(named.filter(reachable).map_or(PathBuf::from(SYSTEM_CACHE), |dir| ours(&dir)));
+        return Ok(named.filter(reachable).map_or(PathBuf::from(SYSTEM_CACHE), |dir| ours(&dir)));
     }
     match named.or_else(|| Some(absolute("HOME")?.join(".cache"))) {
-        Some(dir) => make(ours(&dir)),
+        Some(dir) => Ok(ours(&dir)),
         None => Err(Error::Install(
             "there is no folder to install engines in: set XDG_CACHE_HOME or HOME".to_owned(),
         )),

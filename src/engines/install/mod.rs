@@ -44,5 +44,15 @@ impl Installer {
     }
 }
 
+/// The folder of the package if it is installed. Creates nothing.
+pub(super) fn installed(
+    cache_dir: Option<PathBuf>,
+    reader: Option<&Account>,
+    package: &Package,
+) -> Option<PathBuf> {
+    let cache = cache::locate(cache_dir, reader).ok()?;
+    cache::complete(&cache.join(package.folder()), package).or_else(|| cache::of_system(package))
+}
+
 #[cfg(test)]
 mod tests;

@@ -84,6 +84,13 @@ pub(super) async fn start(
     Supervised::start(server).await
 }
 
+/// The version of the programs that a start would use without installing any.
+pub(super) fn existing_version(folder: &Path, settings: &config::Engines) -> Option<String> {
+    let account = account::choose(folder, settings.postgres_user.as_deref()).ok()?;
+    let made_by = cluster::made_by(folder).ok().flatten();
+    Programs::existing(settings, &account, made_by).map(|programs| programs.version)
+}
+
 struct Server {
     executable: PathBuf,
     folder: PathBuf,

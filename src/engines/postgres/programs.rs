@@ -9,7 +9,7 @@ use std::{
 use super::super::{
     Error,
     account::Account,
-    install::{Installer, POSTGRES},
+    install::{self, Installer, POSTGRES},
 };
 
 /// The oldest PostgreSQL of the system that is used.
@@ -64,6 +64,21 @@ impl Programs {
                 "{error}: install Node.js for npm or PostgreSQL {MAJOR_MIN} or newer, or set MILLRACE_POSTGRES_BIN or DATABASE_URL"
             ))),
         }
+    }
+
+    /// The programs that a start would use without installing any.
+    pub(super) fn existing(
+        settings: &config::Engines,
+        account: &Account,
+        made_by: Option<u32>,
+    ) -> Option<Self> {
+        let fits = |programs: &Self| made_by.is_none_or(|major| major == programs.major);
+        if let Some(folder) = &settings.postgres_bin {
+            return Self::at(folder).filter(fits);
+        }
+        let package = install::installed(settings.cache_dir.clone(), Some(account), &POSTGRES);
+        let programs = package.and_then(|package| Self::at(&package.join("native/bin")));
+        programs.filter(fits).or_else(|| Self::of_system(account, made_by))
     }
 
     /// The pinned programs, installed if they are missing.

@@ -1,7 +1,7 @@
 //! Filters on properties: the operators of attribute filters, with their meaning.
 
 use analytics::insights::{Bound as NumberBound, Plain, PropertyRule, PropertyTest, Relation};
-use contacts::audience::model::{Bound, Comparison, Criterion, Operator, Scalar};
+use audience::model::{Bound, Comparison, Criterion, Operator, Scalar};
 use kernel::{
     Timestamp,
     fields::{Fields, FromFields},

@@ -1,6 +1,6 @@
 //! Whose events a question is about.
 
-use contacts::audience::model::Targeting;
+use audience::model::Targeting;
 use kernel::{
     SegmentId,
     fields::{Fields, FromFields},

@@ -1,13 +1,11 @@
 //! The people that a question is limited to.
 
 use analytics::insights::{self, MEMBERS_PER_INSERT, Members};
-use contacts::{
-    ContactState,
-    audience::{
-        model::AudienceQuery,
-        ops::{Audience, fault},
-    },
+use audience::{
+    model::AudienceQuery,
+    ops::{Audience, fault},
 };
+use contacts::ContactState;
 use kernel::{Error, Result, WorkspaceId};
 use uuid::Uuid;
 

@@ -13,7 +13,7 @@ use crate::{
     Provider,
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::{ChannelSettings, EmailSender},
+    settings::{ChannelSettings, EmailSender, Host},
 };
 
 pub use self::callback::{Generic, Signal, TextBack};
@@ -32,6 +32,10 @@ impl ChannelSettings for GatewaySettings {
     fn provider(&self, channel: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
         let (client, clock) = (deps.client.clone(), deps.clock.clone());
         Ok(Arc::new(Gateway::from_settings(self, channel.into(), client, clock)?))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        Host::of_url(&self.url)
     }
 
     fn email_sender(&self) -> anyhow::Result<EmailSender> {

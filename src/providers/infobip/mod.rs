@@ -17,7 +17,7 @@ use crate::{
     callback::{BasicCredentials, CallbackEntry, FromSettings as _},
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::ChannelSettings,
+    settings::{ChannelSettings, Host},
 };
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
@@ -31,6 +31,10 @@ impl ChannelSettings for InfobipSettings {
         let callbacks = callback_url(deps);
         let (client, clock) = (deps.client.clone(), deps.clock.clone());
         Ok(Arc::new(Infobip::new(self.clone(), callbacks, client, clock)))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        Host::of_url(&self.url)
     }
 }
 

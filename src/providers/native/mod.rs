@@ -16,7 +16,7 @@ use crate::{
     Provider,
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::ChannelSettings,
+    settings::{ChannelSettings, Host},
 };
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
@@ -38,5 +38,12 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
 impl ChannelSettings for NativeSettings {
     fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
         Ok(Arc::new(Native::new(self.clone(), deps)?))
+    }
+
+    /// Those of Web Push come with each subscription.
+    fn hosts(&self) -> Vec<Host> {
+        let fcm = self.fcm.as_ref().map(|fcm| Host::of_url(&fcm.url));
+        let apns = self.apns.as_ref().map(|apns| Host::of_url(&apns.url));
+        fcm.into_iter().chain(apns).flatten().collect()
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     Provider,
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::{ChannelSettings, EmailSender},
+    settings::{ChannelSettings, EmailSender, Host},
 };
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
@@ -34,6 +34,10 @@ impl ChannelSettings for SmtpSettings {
     fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
         let own = deps.own_authorities.as_deref();
         Ok(Arc::new(Smtp::from_settings(self, own, deps.clock.clone())?))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        Smtp::host(self).into_iter().collect()
     }
 
     fn email_sender(&self) -> anyhow::Result<EmailSender> {

@@ -33,6 +33,7 @@ use crate::{
     Provider, Sending,
     each::{each, refused},
     model::{Content, Outcome, Outgoing},
+    settings::Host,
 };
 
 /// How long an open conversation waits for another message; servers hang up after some minutes.
@@ -90,6 +91,12 @@ impl Smtp {
     pub(super) fn dkim_key(settings: &SmtpSettings) -> anyhow::Result<Option<DkimKey>> {
         let signer = settings.dkim.as_ref().map(dkim::Signer::from_settings).transpose()?;
         Ok(signer.map(|signer| signer.public()))
+    }
+
+    /// The mail server; none if the settings do not name one.
+    pub(super) fn host(settings: &SmtpSettings) -> Option<Host> {
+        let server = server(settings.url.expose_secret(), None).ok()?;
+        Some(Host { name: server.host, port: server.port })
     }
 
     async fn send_one(&self, message: &Outgoing) -> Outcome {

@@ -16,7 +16,7 @@ use crate::{
     callback::{BodyKind, CallbackEntry, FixedAnswer, FromSettings as _},
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::ChannelSettings,
+    settings::{ChannelSettings, Host},
 };
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
@@ -41,6 +41,10 @@ impl ChannelSettings for TwilioSettings {
         let callbacks = callback_url(deps);
         let (client, clock) = (deps.client.clone(), deps.clock.clone());
         Ok(Arc::new(Twilio::new(self.clone(), callbacks, client, clock)))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        Host::of_url(&self.url)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     callback::CallbackEntry,
     deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
-    settings::ChannelSettings,
+    settings::{ChannelSettings, Host},
 };
 
 pub(crate) use self::template::text;
@@ -36,5 +36,9 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
 impl ChannelSettings for WhatsappSettings {
     fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
         Ok(Arc::new(Whatsapp::new(self.clone(), deps.client.clone(), deps.clock.clone())))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        Host::of_url(&self.url)
     }
 }

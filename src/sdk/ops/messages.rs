@@ -3,14 +3,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig};
-use contacts::{
-    audience::{
-        model::{Person, Targeting},
-        ops::includes,
-    },
-    users::{self, model::User},
+use audience::{
+    model::{Person, Targeting},
+    ops::includes,
 };
+use campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig};
+use contacts::users::{self, model::User};
 use delivery::{
     model::{Context, Named, Recipient, message::message_id, plan::Draw},
     ops::{

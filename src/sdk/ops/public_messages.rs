@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use contacts::audience::model::Targeting;
+use audience::model::Targeting;
 use kernel::{Result, UserId, WorkspaceId};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;

@@ -7,5 +7,5 @@ LEFT ANY JOIN (
     $identifiers$
 ) AS of_user ON of_user.identifier = multiIf(
     e.user_id != '', sipHash128('user', e.user_id),
-    e.service_user_id = '' AND e.anonymous_id != '', sipHash128('anonymous', e.anonymous_id),
+    e.service_user_id = '' AND e.anonymous_id != '', sipHash128('user', concat('\x02', e.anonymous_id)),
     toFixedString('', 16))

@@ -119,7 +119,7 @@ fn converted(scope: &ReportScope, credit: &Credit, all: &[Credit]) -> Option<Mes
                 && other.event == credit.event
                 && name == crate::model::goal::ORDER_COMPLETED =>
         {
-            Some((amount * other.part / 1e4, currency.clone()))
+            Some((amount / 1e4, currency.clone()))
         }
         _ => None,
     });

@@ -70,7 +70,7 @@ impl MessageGroup {
 /// The internal id of a profile.
 pub type PersonId = [u8; 12];
 
-/// A part of an event, credited to a message.
+/// Parts of events, credited to a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Credit {
     pub message: u128,
@@ -78,13 +78,29 @@ pub struct Credit {
     pub group: MessageGroup,
     /// When the message was sent, in milliseconds since 1970.
     pub sent_ms: i64,
-    /// When the event happened, in milliseconds since 1970.
+    /// When the first event happened, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The event's number within one scan, which distinguishes events of the same moment.
+    /// The first event's number within one scan, which distinguishes events of the same moment.
     pub event: usize,
-    /// The part of the event that this message is credited with.
+    /// The part of an event that this message is credited with, or the sum of several.
     pub part: f64,
+    /// Of an order the amount is that of the part.
     pub goal: Goal,
+}
+
+impl Credit {
+    /// Adds what another event brought the same message, of the same goal and currency.
+    pub fn add(&mut self, other: &Self) {
+        if other.at_ms < self.at_ms {
+            (self.at_ms, self.event) = (other.at_ms, other.event);
+        }
+        self.part += other.part;
+        if let (Goal::Order { amount, .. }, Goal::Order { amount: further, .. }) =
+            (&mut self.goal, &other.goal)
+        {
+            *amount += further;
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -95,9 +111,21 @@ pub enum Goal {
     Order {
         /// Empty if the order has none.
         currency: String,
-        /// The full amount of the order.
         amount: f64,
     },
+}
+
+impl Goal {
+    /// This part of it.
+    #[must_use]
+    pub fn part(&self, part: f64) -> Self {
+        match self {
+            Self::Conversion(number) => Self::Conversion(*number),
+            Self::Order { currency, amount } => {
+                Self::Order { currency: currency.clone(), amount: amount * part }
+            }
+        }
+    }
 }
 
 /// Conversions of one goal in some groups.
@@ -155,7 +183,7 @@ impl Outcomes {
                     let group = (currency.clone(), credit.group);
                     let people = outcomes.payments.entry(group).or_default();
                     let payment = people.entry(credit.person).or_default();
-                    payment.amount += amount * credit.part;
+                    payment.amount += amount;
                     payment.orders += credit.part;
                 }
             }
@@ -250,7 +278,7 @@ mod tests {
         MessageGroup { variant, occurrence: 1, treatment: Treatment::Sent }
     }
 
-    fn credit(person: u8, variant: u8, part: f64, goal: Goal) -> Credit {
+    fn credit(person: u8, variant: u8, part: f64, goal: &Goal) -> Credit {
         Credit {
             message: u128::from(person),
             person: [person; 12],
@@ -259,17 +287,17 @@ mod tests {
             at_ms: 0,
             event: 0,
             part,
-            goal,
+            goal: goal.part(part),
         }
     }
 
     #[test]
     fn conversions_are_counted_by_event_and_by_person() {
         let credits = [
-            credit(1, 1, 1.0, Goal::Conversion(0)),
-            credit(1, 1, 0.5, Goal::Conversion(0)),
-            credit(2, 2, 0.5, Goal::Conversion(0)),
-            credit(2, 2, 1.0, Goal::Conversion(1)),
+            credit(1, 1, 1.0, &Goal::Conversion(0)),
+            credit(1, 1, 0.5, &Goal::Conversion(0)),
+            credit(2, 2, 0.5, &Goal::Conversion(0)),
+            credit(2, 2, 1.0, &Goal::Conversion(1)),
         ];
         let outcomes = Outcomes::of(&credits);
         let all = outcomes.converted(0, |_| true);
@@ -282,7 +310,7 @@ mod tests {
     #[test]
     fn a_person_with_shares_in_several_messages_converts_once() {
         let third = |occurrence| {
-            let mut credit = credit(1, 1, 1.0 / 3.0, Goal::Conversion(0));
+            let mut credit = credit(1, 1, 1.0 / 3.0, &Goal::Conversion(0));
             credit.group.occurrence = occurrence;
             credit
         };
@@ -299,9 +327,9 @@ mod tests {
     #[test]
     fn revenue_of_a_person_is_summed_before_it_is_squared() {
         let credits = [
-            credit(1, 1, 1.0, order("EUR", 20_000.0)),
-            credit(1, 1, 0.5, order("EUR", 20_000.0)),
-            credit(2, 1, 0.5, order("EUR", 20_000.0)),
+            credit(1, 1, 1.0, &order("EUR", 20_000.0)),
+            credit(1, 1, 0.5, &order("EUR", 20_000.0)),
+            credit(2, 1, 0.5, &order("EUR", 20_000.0)),
         ];
         let outcomes = Outcomes::of(&credits);
         assert_eq!(outcomes.currencies().into_iter().collect::<Vec<_>>(), ["EUR"]);
@@ -318,7 +346,7 @@ mod tests {
     fn the_main_currency_has_most_orders() {
         let of = |orders: &[&str]| {
             let credits: Vec<Credit> =
-                (1..).zip(orders).map(|(id, it)| credit(id, 1, 1.0, order(it, 1.0))).collect();
+                (1..).zip(orders).map(|(id, it)| credit(id, 1, 1.0, &order(it, 1.0))).collect();
             Outcomes::of(&credits).most_frequent_currency()
         };
         assert_eq!(of(&["USD", "EUR", "EUR"]).as_deref(), Some("EUR"));

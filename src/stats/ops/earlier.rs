@@ -9,7 +9,8 @@ use web::Services;
 
 use super::{
     ReportScope,
-    conversion_scan::{ConversionScan, CreditFilter, untrusted_names},
+    conversion_scan::untrusted_names,
+    event_credits::{ConversionScan, CreditFilter},
 };
 use crate::model::{
     goal::{ORDER_COMPLETED, Tracker},
@@ -76,7 +77,7 @@ pub(super) async fn earlier(
         app,
         scope,
         own,
-        others: &[],
+        others: Vec::new(),
         name,
         without_apps: events.without_apps,
         currency: filter.currency,
@@ -91,7 +92,7 @@ pub(super) async fn earlier(
     let mut by_person: HashMap<PersonId, Vec<EarlierEvent>> = HashMap::new();
     for event in &met {
         let Some(value) = value_of(&event.goals, filter) else { continue };
-        for user in people.of(event) {
+        for user in people.of(&event.users, &event.anonymous) {
             let event = EarlierEvent { at_ms: event.at_ms, value };
             by_person.entry(*user.bytes()).or_default().push(event);
         }

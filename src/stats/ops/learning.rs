@@ -16,7 +16,8 @@ use web::{Services, http::DateRange};
 
 use super::{
     ReportScope,
-    conversion_scan::{CreditFilter, credits, reporting_currency},
+    conversion_scan::{credits, reporting_currency},
+    event_credits::CreditFilter,
 };
 use crate::model::outcome::{Credit, Goal, sum};
 

@@ -9,7 +9,6 @@ use kernel::{
 use web::Services;
 
 use super::ReportScope;
-use crate::model::outcome::Credit;
 
 /// Share of the windows that have to be over before results count as final.
 pub const CLOSED_MIN: f64 = 0.95;
@@ -39,11 +38,6 @@ pub struct ClosedShare {
 impl Maturity {
     const OVER: Self =
         Self { closed: 1.0, opens_until: None, by_variant: Vec::new(), cut_ms: None };
-
-    /// Whether an outcome is counted in comparisons.
-    pub fn includes(&self, credit: &Credit) -> bool {
-        self.cut_ms.is_none_or(|cut| credit.at_ms - credit.sent_ms <= cut)
-    }
 
     /// Whether comparisons may be called significant.
     pub fn is_comparable(&self) -> bool {

@@ -5,7 +5,10 @@ mod beside;
 mod cohort;
 mod comparison_input;
 mod conversion_scan;
+mod credit_list;
 mod earlier;
+mod event_credits;
+mod event_people;
 mod guardrails;
 mod in_app;
 mod learning;
@@ -17,6 +20,7 @@ mod occurrences;
 mod recipients;
 mod report;
 mod sample_ratio;
+mod slices;
 mod trend;
 mod uplift;
 mod variants;
@@ -26,6 +30,7 @@ pub use self::{
     beside::Beside,
     cohort::*,
     conversion_scan::*,
+    event_credits::{CreditFilter, Scan},
     guardrails::Guardrails,
     in_app::*,
     learning::*,

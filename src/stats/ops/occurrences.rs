@@ -7,9 +7,7 @@ use kernel::{Result, Timestamp, zone::Zone};
 use web::Services;
 
 use super::{
-    ReportScope,
-    conversion_scan::{CreditFilter, credits},
-    report::main_currency,
+    ReportScope, conversion_scan::credits, event_credits::CreditFilter, report::main_currency,
 };
 use crate::{
     model::outcome::{MessageGroup, Outcomes, sum},
@@ -38,7 +36,7 @@ pub struct Occurrence {
 /// Every sending of a campaign, newest first: those with a stored run and those with messages.
 ///
 /// # Errors
-/// If a store fails; a bad request if there are too many events to scan.
+/// If a store fails.
 pub async fn send_occurrences(
     app: &Services,
     scope: &ReportScope,

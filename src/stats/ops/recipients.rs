@@ -11,7 +11,8 @@ use web::Services;
 
 use super::{
     ReportScope,
-    conversion_scan::{CreditFilter, credits, reporting_currency},
+    conversion_scan::{credits, reporting_currency},
+    event_credits::CreditFilter,
 };
 use crate::{model::outcome::Credit, store};
 

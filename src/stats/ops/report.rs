@@ -5,8 +5,7 @@ use kernel::Result;
 use web::Services;
 
 use super::{
-    Maturity, ReportScope,
-    conversion_scan::{CreditFilter, credits},
+    Maturity, ReportScope, conversion_scan::credits, event_credits::CreditFilter,
     maturity::maturity,
 };
 use crate::model::outcome::{Converted, Earned, MessageGroup, Outcomes, sum};
@@ -41,25 +40,28 @@ pub struct Revenue {
 /// Computes the main report.
 ///
 /// # Errors
-/// If a store fails; a bad request if there are too many events to scan.
+/// If a store fails.
 pub async fn report(app: &Services, scope: &ReportScope, currency: Option<&str>) -> Result<Report> {
     let cohort = scope.cohort();
-    let filter = CreditFilter { by_assignment: true, ..CreditFilter::default() };
-    let (counts, credits, engagements, maturity) = tokio::join!(
-        scope.counts(app),
-        credits(app, scope, currency, &filter),
-        messages::engagements(app.analytics(), &cohort),
-        maturity(app, scope, &cohort),
-    );
-    let (counts, credits, maturity) = (counts?, credits?, maturity?);
-    let compared = credits.by_assignment.iter().filter(|credit| maturity.includes(credit));
+    let outcomes = async {
+        let maturity = maturity(app, scope, &cohort).await?;
+        let filter = CreditFilter {
+            by_assignment: true,
+            cut_ms: maturity.cut_ms,
+            ..CreditFilter::default()
+        };
+        Ok::<_, kernel::Error>((credits(app, scope, currency, &filter).await?, maturity))
+    };
+    let (counts, outcomes, engagements) =
+        tokio::join!(scope.counts(app), outcomes, messages::engagements(app.analytics(), &cohort),);
+    let (counts, (credits, maturity)) = (counts?, outcomes?);
     Ok(Report {
         people: ReportScope::people(app, &cohort, &counts).await?,
         total: sum(&counts),
         counts,
         engagements: engagements?,
         outcomes: Outcomes::of(&credits.credited),
-        by_assignment: Outcomes::of(compared),
+        by_assignment: Outcomes::of(&credits.by_assignment),
         maturity,
         currency: currency.map(str::to_owned),
     })

@@ -17,7 +17,8 @@ use super::{
     Maturity, ReportScope,
     beside::{Beside, beside},
     comparison_input::ComparisonInput,
-    conversion_scan::{CreditFilter, Credits, credits},
+    conversion_scan::{Credits, credits},
+    event_credits::CreditFilter,
     looks::{Looking, looking},
     maturity::maturity,
     measures::{Results, is_by_assignment, measure, people_of},
@@ -104,7 +105,7 @@ pub(super) struct Compared {
 /// tracked, else by opens. Of a campaign with an A/B test only the messages of the test are compared.
 ///
 /// # Errors
-/// If a store fails; a bad request if there are too many events to scan.
+/// If a store fails.
 pub async fn variant_report(
     app: &Services,
     scope: &ReportScope,
@@ -121,8 +122,8 @@ pub async fn variant_report(
     let filter = scope.trial();
     let cohort = scope.cohort_of(filter);
     let maturity = maturity(app, scope, &cohort).await?;
-    let credits = credits_by_assignment(app, scope, currency).await?;
-    let compared = compared(app, scope, filter, &credits, &maturity).await?;
+    let credits = credits_by_assignment(app, scope, currency, &maturity).await?;
+    let compared = compared(app, scope, filter, &credits).await?;
     let main = main_currency(&compared.by_assignment, currency);
     let results = Results { outcomes: &compared.by_assignment, currency: main.as_deref() };
     let mut variants: Vec<VariantResult> = (1_u8..)
@@ -150,7 +151,7 @@ pub async fn variant_report(
         trial: filter,
         counts: &compared.counts,
         people: &compared.people,
-        credits: counted(&credits, filter, &maturity).collect(),
+        credits: counted(&credits, filter).collect(),
         currency: main.as_deref(),
         baseline,
         has_result: variants.iter().map(VariantResult::has_result).collect(),
@@ -184,8 +185,10 @@ async fn credits_by_assignment(
     app: &Services,
     scope: &ReportScope,
     currency: Option<&str>,
+    maturity: &Maturity,
 ) -> Result<Credits> {
-    let filter = CreditFilter { by_assignment: true, ..CreditFilter::default() };
+    let filter =
+        CreditFilter { by_assignment: true, cut_ms: maturity.cut_ms, ..CreditFilter::default() };
     credits(app, scope, currency, &filter).await
 }
 
@@ -198,13 +201,8 @@ fn is_among(trial: Option<TrialFilter>, credit: &Credit) -> bool {
 }
 
 /// What comparisons count, by assignment.
-fn counted<'c>(
-    credits: &'c Credits,
-    trial: Option<TrialFilter>,
-    maturity: &Maturity,
-) -> impl Iterator<Item = &'c Credit> {
-    let all = credits.by_assignment.iter();
-    all.filter(move |credit| is_among(trial, credit) && maturity.includes(credit))
+fn counted(credits: &Credits, trial: Option<TrialFilter>) -> impl Iterator<Item = &Credit> {
+    credits.by_assignment.iter().filter(move |credit| is_among(trial, credit))
 }
 
 /// The messages of an A/B test, or all, and their outcomes.
@@ -213,7 +211,6 @@ pub(super) async fn compared(
     scope: &ReportScope,
     trial: Option<TrialFilter>,
     credits: &Credits,
-    maturity: &Maturity,
 ) -> Result<Compared> {
     let cohort = scope.cohort_of(trial);
     let counts = counts(app.analytics(), &cohort).await?;
@@ -222,7 +219,7 @@ pub(super) async fn compared(
         people: ReportScope::people(app, &cohort, &counts).await?,
         counts,
         outcomes: Outcomes::of(credits.credited.iter().filter(own)),
-        by_assignment: Outcomes::of(counted(credits, trial, maturity)),
+        by_assignment: Outcomes::of(counted(credits, trial)),
     })
 }
 

@@ -8,7 +8,8 @@ use web::{Services, http::DateRange};
 
 use super::{
     ReportScope,
-    conversion_scan::{CreditFilter, Credits, credits, reporting_currency},
+    conversion_scan::{Credits, credits, reporting_currency},
+    event_credits::CreditFilter,
     looks::look,
     maturity::maturity,
     measures::{Results, is_by_assignment, measure, people_of},
@@ -52,7 +53,7 @@ pub struct Verdict {
 /// The state of a campaign's A/B test by its metric, over the messages of occurrences since the test began.
 ///
 /// # Errors
-/// If a store fails; a bad request if there are too many events to scan.
+/// If a store fails.
 pub async fn verdict(
     app: &Services,
     workspace: WorkspaceId,
@@ -65,18 +66,19 @@ pub async fn verdict(
     let mut spans = scope.spans(app).await?;
     spans.retain(|span| span.occurrence > after);
     let currency = reporting_currency(app, workspace).await?;
+    let maturity = maturity(app, &scope, &scope.cohort_of(trial)).await?;
     let credits = if is_by_assignment(config.winner_metric()) {
         let filter = CreditFilter {
             after_occurrence: i32::try_from(after).unwrap_or(i32::MAX),
             by_assignment: true,
+            cut_ms: maturity.cut_ms,
             ..CreditFilter::default()
         };
         credits(app, &scope, currency.as_deref(), &filter).await?
     } else {
         Credits::default()
     };
-    let maturity = maturity(app, &scope, &scope.cohort_of(trial)).await?;
-    let compared = compared(app, &scope, trial, &credits, &maturity).await?;
+    let compared = compared(app, &scope, trial, &credits).await?;
     let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
     let now = app.clock().now();
     tokio::task::block_in_place(|| {

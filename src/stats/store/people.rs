@@ -1,7 +1,8 @@
 //! The profiles of identifiers in events, and the contact data of recipients.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use analytics::events::PersonIds;
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
@@ -16,6 +17,23 @@ pub(crate) async fn of_external_ids(
     workspace: WorkspaceId,
     external_ids: &[String],
 ) -> Result<Vec<(String, UserId)>> {
+    let mut found = active_of_external_ids(db, workspace, external_ids).await?;
+    if found.len() == external_ids.len() {
+        return Ok(found);
+    }
+    let active: HashSet<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+    let others: Vec<String> =
+        external_ids.iter().filter(|id| !active.contains(id.as_str())).cloned().collect();
+    found.extend(deleted_of_external_ids(db, workspace, &others).await?);
+    Ok(found)
+}
+
+/// The active profiles with these external ids.
+pub(crate) async fn active_of_external_ids(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    external_ids: &[String],
+) -> Result<Vec<(String, UserId)>> {
     let rows = sqlx::query!(
         r#"select external_id as "external_id!", id
            from users
@@ -25,16 +43,15 @@ pub(crate) async fn of_external_ids(
     )
     .fetch_all(db)
     .await?;
-    let mut found = Vec::with_capacity(rows.len());
-    for row in rows {
-        found.push((row.external_id, user_id(&row.id)?));
-    }
-    if found.len() == external_ids.len() {
-        return Ok(found);
-    }
-    let active: std::collections::HashSet<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
-    let others: Vec<String> =
-        external_ids.iter().filter(|id| !active.contains(id.as_str())).cloned().collect();
+    rows.into_iter().map(|row| Ok((row.external_id, user_id(&row.id)?))).collect()
+}
+
+/// Of the deleted profiles with each of these external ids the one deleted last.
+pub(crate) async fn deleted_of_external_ids(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    external_ids: &[String],
+) -> Result<Vec<(String, UserId)>> {
     let rows = sqlx::query!(
         r#"select distinct on (external_id) external_id as "external_id!", id
            from users
@@ -43,12 +60,39 @@ pub(crate) async fn of_external_ids(
                and external_id = any($2) and deleted_at is not null
            order by external_id, deleted_at desc"#,
         workspace.uuid(),
-        &others,
+        external_ids,
     )
     .fetch_all(db)
     .await?;
+    rows.into_iter().map(|row| Ok((row.external_id, user_id(&row.id)?))).collect()
+}
+
+/// The ids that events of these deleted profiles may carry, besides their own internal ids. Others may have them by now.
+pub(crate) async fn identifiers_of_deleted(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<PersonIds> {
+    let ids: Vec<Vec<u8>> = users.iter().map(|id| id.bytes().to_vec()).collect();
+    let rows = sqlx::query!(
+        r#"select external_id as "id!", false as "is_anonymous!"
+           from users
+           where workspace_id = $1 and external_id is not null and (id = any($2) or merged_into = any($2))
+           union
+           select id, type = 'anonymous'
+           from identity
+           where workspace_id = $1 and user_id = any($2)"#,
+        workspace.uuid(),
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut found = PersonIds::default();
     for row in rows {
-        found.push((row.external_id, user_id(&row.id)?));
+        if row.is_anonymous {
+            found.anonymous.push(row.id.clone());
+        }
+        found.users.push(row.id);
     }
     Ok(found)
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Duration, SecondsFormat, Utc};
-use contacts::audience::{
+use audience::{
+    AudienceState,
     model::{AudienceQuery, Measured, Reached, Targeting},
     ops,
 };
+use chrono::{DateTime, Duration, SecondsFormat, Utc};
 use kernel::{Channel, Clock, ListId, UserId, WorkspaceId};
+use millrace::app::App;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -132,9 +134,16 @@ pub(crate) struct Asked {
     pub(crate) targeting: Option<Targeting>,
     pub(crate) channel: Option<Channel>,
     pub(crate) list: Option<ListId>,
+    /// Whether profiles of events are found in PostgreSQL alone.
+    pub(crate) without_copies: bool,
 }
 
 impl Asked {
+    fn state(&self, app: &App) -> AudienceState {
+        let state: &AudienceState = app.contacts();
+        if self.without_copies { state.without_copies() } else { state.clone() }
+    }
+
     pub(crate) fn new(targeting: &Value) -> Self {
         let targeting = serde_json::from_value(targeting.clone());
         Self { targeting: Some(targeting.unwrap()), ..Self::default() }
@@ -158,7 +167,7 @@ impl Asked {
         let asked = self.clone();
         server()
             .with(|app| async move {
-                ops::measure(app.contacts(), workspace, &asked.query()).await.unwrap()
+                ops::measure(&asked.state(&app), workspace, &asked.query()).await.unwrap()
             })
             .await
     }
@@ -169,8 +178,8 @@ impl Asked {
         server()
             .with(|app| async move {
                 let query = asked.query();
-                let mut audience =
-                    ops::Audience::open(app.contacts(), workspace, &query).await.unwrap();
+                let state = asked.state(&app);
+                let mut audience = ops::Audience::open(&state, workspace, &query).await.unwrap();
                 let mut all: Vec<Reached> = Vec::new();
                 loop {
                     let after = all.last().map(|reached| reached.user);

@@ -1,6 +1,6 @@
 //! Reachability of matching profiles, and the reasons of the others.
 
-use contacts::audience::model::Exclusion;
+use audience::model::Exclusion;
 use kernel::Channel;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 mod guard;
 mod issue;
+mod key_api;
 mod outage;
 mod proxy;
 mod revocation;

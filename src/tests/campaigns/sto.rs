@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{email_with, id, made};
-use crate::kit::{Workspace, eventually};
+use crate::kit::{Client, Workspace, eventually, server};
 
 /// The moment at this hour (UTC), so many days ago.
 fn at(days_ago: i64, hour: u32, minute: u32) -> String {
@@ -107,4 +107,36 @@ async fn without_visits_no_hour_is_popular() {
     let user = json!({"externalId": "ann", "email": "ann@example.test"});
     workspace.api.post("/users", &user, 201).await;
     assert_eq!(coverage(&workspace, &campaign).await["popularHour"], Value::Null);
+}
+
+#[tokio::test]
+async fn visits_under_all_identifiers_of_a_person_count() {
+    let workspace = Workspace::new().await;
+    for name in ["ann", "ann-web", "bob"] {
+        let user = json!({"externalId": name, "email": format!("{name}@example.test")});
+        workspace.api.post("/users", &user, 201).await;
+    }
+    let ids = [
+        json!({"userId": "ann"}),
+        json!({"userId": "ann-web"}),
+        json!({"anonymousId": "ann's phone"}),
+        // Nothing says whose this is.
+        json!({"anonymousId": "a stranger's phone"}),
+    ];
+    for (day, who) in (1..).zip(ids) {
+        visit(&workspace, who, at(day, 16, 0), None).await;
+    }
+    let merge = json!({"from": "ann-web", "into": "ann"});
+    workspace.api.post("/users/merge", &merge, 200).await;
+    let (key, _) = server().key(&workspace.name, "events:write,users:write").await;
+    let link = json!({"userId": "ann", "anonymousId": "ann's phone", "writeKey": key});
+    Client::anonymous().post("/v1/identify", &link, 200).await;
+    let campaign = made(&workspace.api, &email_with("At her hour", json!({}))).await;
+    let found = eventually("three visits are Ann's", || async {
+        let found = coverage(&workspace, &campaign).await;
+        (found["optimizedUsers"] == 1).then_some(found)
+    })
+    .await;
+    assert_eq!((&found["totalUsers"], &found["minEvents"]), (&json!(2), &json!(3)));
+    assert_eq!((at_hour(&found, 16), &found["popularHour"]), (1, &json!(16)));
 }

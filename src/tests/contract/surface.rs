@@ -14,6 +14,7 @@ const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
 const ABSENT_SEGMENT: &str = "00000000-0000-7000-8000-000000005e9d";
 const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
 const ABSENT_INSIGHT: &str = "00000000-0000-7000-8000-0000001abead";
+const ABSENT_KEY: &str = "deaddeaddead";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
 /// What a request names.
@@ -25,6 +26,7 @@ struct Ids<'a> {
     segment: &'a str,
     insight: &'a str,
     sender_domain: &'a str,
+    key: &'a str,
 }
 
 const ABSENT: Ids<'static> = Ids {
@@ -35,6 +37,7 @@ const ABSENT: Ids<'static> = Ids {
     segment: ABSENT_SEGMENT,
     insight: ABSENT_INSIGHT,
     sender_domain: ABSENT_SENDER_DOMAIN,
+    key: ABSENT_KEY,
 };
 
 struct Endpoint {
@@ -162,6 +165,18 @@ fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
         ("GET", "/subscriptions/hosted-page/preference-center", "", none, "settings:read"),
         ("PUT", "/subscriptions/hosted-page/preference-center", "", json!({}), "settings:write"),
         ("POST", "/subscriptions/hosted-page/preview", "", json!({"html": "x"}), "settings:read"),
+    ]
+}
+
+/// Keys and the audit log.
+fn settings() -> Vec<Line> {
+    let none = Value::Null;
+    let key = json!({"name": "Own", "scopes": ["settings:write"]});
+    vec![
+        ("POST", "/keys", "", key, "settings:write"),
+        ("GET", "/keys", "", none.clone(), "settings:read"),
+        ("DELETE", "/keys/{keyId}", "", none.clone(), "settings:write"),
+        ("GET", "/audit", "", none, "settings:read"),
     ]
 }
 
@@ -365,6 +380,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         events_and_users(ids),
         consent(),
         lists_and_page(ids),
+        settings(),
         segments(ids),
         insights(),
         suppressions(ids),
@@ -385,6 +401,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{segmentId}", ids.segment)
                 .replace("{insightId}", ids.insight)
                 .replace("{senderDomainId}", ids.sender_domain)
+                .replace("{keyId}", ids.key)
                 .replace("{versionId}", "1")
                 .replace("{channel}", "email")
                 .replace("{identifier}", "%2B4915100000");
@@ -417,6 +434,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         ids.segment,
         ids.insight,
         ids.sender_domain,
+        ids.key,
     ] {
         text = text.replace(id, "ID");
     }
@@ -509,6 +527,8 @@ async fn ids_of_another_workspace_are_404() {
     let segment = there.api.post("/segments", &segment, 201).await.json();
     let insight = json!({"name": "Theirs", "kind": "trends", "question": {"series": [{}], "from": "2026-03-01"}});
     let insight = there.api.post("/insights", &insight, 201).await.json();
+    let key = json!({"name": "Theirs", "scopes": ["users:read"]});
+    let key = there.api.post("/keys", &key, 201).await.json();
     let theirs = Ids {
         user,
         external: &external,
@@ -517,12 +537,13 @@ async fn ids_of_another_workspace_are_404() {
         segment: segment["id"].as_str().unwrap(),
         insight: insight["id"].as_str().unwrap(),
         sender_domain: domain["id"].as_str().unwrap(),
+        key: key["id"].as_str().unwrap(),
     };
     let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
     for (foreign, absent) in pairs {
         let names_none = foreign.path == absent.path && foreign.body == absent.body;
         if names_none && !foreign.path.contains("%2B4915100000")
-            || ["/lists", "/segments", "/sender-domains", "/insights"]
+            || ["/lists", "/segments", "/sender-domains", "/insights", "/keys", "/audit"]
                 .contains(&foreign.path.as_str())
         {
             continue;
@@ -544,6 +565,9 @@ async fn ids_of_another_workspace_are_404() {
     assert_eq!(there.api.get(path, 200).await.json(), insight);
     let path = format!("/sender-domains/{}", theirs.sender_domain);
     assert_eq!(there.api.get(path, 200).await.json(), domain);
+    let keys = there.api.get("/keys", 200).await.json();
+    assert_eq!(keys["data"][0]["id"], theirs.key);
+    assert_eq!(keys["data"][0]["revokedAt"], json!(null));
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();
     assert_eq!(members["members"][0]["status"], "subscribed");
     assert_eq!(members["total"], 1);

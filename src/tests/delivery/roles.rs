@@ -45,9 +45,9 @@ async fn an_api_process_prints_its_urls_at_startup() {
     let (process, _) = Process::start(&data_dir("answers"), &sql).await;
     let (url, metrics) = (&process.url, &process.admin_url);
     let urls = process.ready.split_whitespace().filter(|word| word.starts_with("http://"));
-    let sql = urls.clone().nth(2).unwrap();
+    let sql = urls.clone().nth(3).unwrap();
     let expected = format!(
-        "Millrace is ready.  API {url}  ·  docs {url}/docs  ·  SQL {sql}  ·  metrics {metrics}/metrics"
+        "Millrace is ready.  API {url}  ·  docs {url}/docs  ·  console {url}/console  ·  SQL {sql}  ·  metrics {metrics}/metrics"
     );
     assert_eq!(process.ready, expected);
     let pong = reqwest::get(format!("{sql}/ping")).await.unwrap().text().await.unwrap();

@@ -4,6 +4,7 @@
 
 mod aliases;
 mod histories;
+mod leads_to;
 mod links;
 mod merges;
 mod mirror;
@@ -103,7 +104,7 @@ async fn alias_by(workspace: &Workspace, trust: Trust, previous: &str, user: &st
     .await
 }
 
-async fn alias(workspace: &Workspace, previous: &str, user: &str) -> Aliased {
+pub(crate) async fn alias(workspace: &Workspace, previous: &str, user: &str) -> Aliased {
     alias_by(workspace, Trust::Server, previous, user).await
 }
 

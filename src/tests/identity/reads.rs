@@ -1,6 +1,6 @@
 //! Events of linked and merged people: by person, in audiences, and as triggers.
 
-use contacts::audience::{model::AudienceQuery, ops as audience};
+use audience::{model::AudienceQuery, ops as audiences};
 use serde_json::{Value, json};
 
 use super::{Wish, alias, events_of, link, link_all, merge, profile, track};
@@ -25,7 +25,7 @@ pub(super) async fn performed(workspace: &Workspace, value: Value) -> u64 {
         .with(move |app| async move {
             let query = AudienceQuery { targeting: Some(&targeting), channel: None, list: None };
             let contacts = app.campaigns().contacts();
-            audience::measure(contacts, workspace, &query).await.unwrap().matched
+            audiences::measure(contacts, workspace, &query).await.unwrap().matched
         })
         .await
 }

@@ -1,6 +1,6 @@
 //! Filters on properties: each operator on each type of value, compared with the rule of audiences.
 
-use contacts::audience::model::Condition;
+use audience::model::Condition;
 use kernel::Clock;
 use serde_json::{Value, json};
 

@@ -143,7 +143,8 @@ impl Drop for Browser {
     }
 }
 
-fn program() -> Option<PathBuf> {
+/// The browser that is installed.
+pub(super) fn program() -> Option<PathBuf> {
     let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let mut programs =
         PROGRAMS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));

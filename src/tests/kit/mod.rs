@@ -3,6 +3,7 @@
 mod browser;
 mod client;
 mod described;
+mod devtools;
 mod dns_server;
 pub(crate) mod engines;
 mod live_stream;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use browser::{Browser, Page};
 pub(crate) use client::{Answer, Client};
+pub(crate) use devtools::{BrowserTab, Screen};
 pub(crate) use dns_server::{Answered, DnsServer};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use live_stream::{LiveStream, Part};

@@ -8,7 +8,7 @@ use crate::kit::{TestServer, Workspace, eventually, server};
 
 /// A caller with a key.
 #[derive(Debug, Clone)]
-pub(super) struct Sql {
+pub(crate) struct Sql {
     http: reqwest::Client,
     pub(super) url: String,
     pub(super) key: String,
@@ -36,7 +36,7 @@ impl Answered {
 
 impl Sql {
     /// A caller of a workspace on the shared server, once it answers.
-    pub(super) async fn of(workspace: &Workspace) -> Self {
+    pub(crate) async fn of(workspace: &Workspace) -> Self {
         let (key, _) = server().key(&workspace.name, "analytics:sql").await;
         Self::on(server(), key).await
     }
@@ -76,7 +76,7 @@ impl Sql {
     }
 
     /// The rows of an answer, which must be one.
-    pub(super) async fn rows(&self, statement: &str) -> Vec<Vec<String>> {
+    pub(crate) async fn rows(&self, statement: &str) -> Vec<Vec<String>> {
         let answer = self.ask(statement).await;
         assert_eq!(answer.status, 200, "{statement}: {}", answer.text);
         let row = |line: &str| line.split('\t').map(str::to_owned).collect();

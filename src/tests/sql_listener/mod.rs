@@ -1,7 +1,7 @@
 //! ClickHouse's interface for tools that ask in SQL, on the real engine.
 
 mod clients;
-mod fixture;
+pub(crate) mod fixture;
 mod hostile;
 mod limits;
 mod mutations;

@@ -1,6 +1,7 @@
 //! Reports of campaigns, over HTTP on the real engines.
 
 mod adjusted;
+mod attribution;
 mod comparisons;
 mod edges;
 mod false_alarms;

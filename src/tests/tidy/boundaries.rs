@@ -13,7 +13,7 @@ const LAYERS: [&str; 4] = ["model", "store", "ops", "api"];
 
 /// Areas each area may use, besides itself. What is no area (`kernel`, `http`, `auth`, …) is free.
 const SIDEWAYS: &[(&str, &[&str])] = &[
-    ("audience", &["consent", "events"]),
+    ("audience", &["people_mirror"]),
     ("callbacks", &["delivery"]),
     ("campaigns", &["audience", "lists", "sender_domains"]),
     ("consent", &["suppressions"]),
@@ -32,7 +32,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
             "users",
         ],
     ),
-    ("events", &[]),
+    ("events", &["audience"]),
     ("exports", &[]),
     ("hosted_page", &["consent", "delivery"]),
     ("identity", &["consent", "users"]),
@@ -59,7 +59,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     // Members of a segment are answered as all profiles are.
     ("segments", &["audience", "users"]),
     ("sender_domains", &[]),
-    ("stats", &["campaigns", "events"]),
+    ("stats", &["campaigns", "events", "people_mirror"]),
     ("suppressions", &[]),
     // A link that leads nowhere answers with the page of other links.
     ("tracking", &["delivery", "hosted_page"]),
@@ -70,7 +70,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that areas are in. A crate may be one itself.
-const WITH_AREAS: [&str; 15] = [
+const WITH_AREAS: [&str; 16] = [
+    "audience",
     "callbacks",
     "campaigns",
     "contacts",

@@ -9,7 +9,7 @@ use kernel::{Error, KeyId, OrganizationId, Result, Tenant, WorkspaceId};
 use secrecy::SecretString;
 
 use super::{
-    Auth, INVALID, KeyKind, Scope, ScopeName, ScopeSet, Use, credential::Credential,
+    Auth, INVALID, KeyKind, Scope, ScopeName, ScopeSet, SignedIn, Use, credential::Credential,
     sessions::Session,
 };
 use crate::http::{ApiError, ApiResult, BodyOwner, rate};
@@ -17,46 +17,82 @@ use crate::http::{ApiError, ApiResult, BodyOwner, rate};
 /// The header in which client SDKs send their key.
 const X_SDK_KEY: &str = "x-sdk-key";
 
-/// A program with an API key that has the scope `S`.
+/// A program with an API key that has the scope `S`, or a person at the console for whom this process asks.
 #[derive(Debug)]
 pub struct Caller<S> {
-    key: Arc<Credential>,
+    known: Known,
     scope: PhantomData<fn() -> S>,
+}
+
+/// A verified caller of the API.
+#[derive(Debug)]
+enum Known {
+    Key(Arc<Credential>),
+    Person(Arc<SignedIn>),
+}
+
+impl Known {
+    fn scopes(&self) -> ScopeSet {
+        match self {
+            Self::Key(key) => key.scopes,
+            Self::Person(person) => person.scopes,
+        }
+    }
 }
 
 impl<S> Caller<S> {
     /// The workspace of the key.
     pub fn workspace(&self) -> WorkspaceId {
-        self.key.workspace
+        self.tenant().workspace
     }
 
     pub fn organization(&self) -> OrganizationId {
-        self.key.organization
+        self.tenant().organization
     }
 
     /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
-        Tenant { organization: self.organization(), workspace: self.workspace() }
+        match &self.known {
+            Known::Key(key) => Tenant { organization: key.organization, workspace: key.workspace },
+            Known::Person(person) => person.tenant,
+        }
     }
 
-    /// The id of the key.
+    /// The id of the key, or that of the session in its stead.
     pub fn key(&self) -> KeyId {
-        self.key.id
+        match &self.known {
+            Known::Key(key) => key.id,
+            Known::Person(person) => person.session,
+        }
     }
 
     /// The workspace's reporting currency (ISO 4217), where one is set.
     pub fn currency(&self) -> Option<&str> {
-        self.key.currency.as_deref()
+        match &self.known {
+            Known::Key(key) => key.currency.as_deref(),
+            Known::Person(person) => person.currency.as_deref(),
+        }
     }
 
     /// The workspace's time zone, an IANA name.
     pub fn timezone(&self) -> &str {
-        &self.key.timezone
+        match &self.known {
+            Known::Key(key) => &key.timezone,
+            Known::Person(person) => &person.timezone,
+        }
     }
 
-    /// For audit entries: `api_key:<id>`.
+    /// Everything that the caller may do.
+    pub fn scopes(&self) -> ScopeSet {
+        self.known.scopes()
+    }
+
+    /// For audit entries: `api_key:<id>` or `user:<name>`.
     pub fn actor(&self) -> String {
-        actor_of(&self.key)
+        match &self.known {
+            Known::Key(key) => actor_of(key),
+            Known::Person(person) => person.audit_name(),
+        }
     }
 }
 
@@ -70,16 +106,28 @@ impl<S: Scope> Caller<S> {
         Auth: FromRef<T>,
     {
         let key = Auth::from_ref(state).key(text, KeyKind::Api, Use::Other, head).await?;
-        rate::admit(&head.extensions, key.id)?;
-        demand::<S>(key.scopes)?;
-        head.extensions.insert(BodyOwner(key.workspace));
-        Ok(Self { key, scope: PhantomData })
+        Self::admitted(Known::Key(key), head)
     }
 
-    /// Whether the key is still live and has the scope: for answers that go on after the request.
+    /// Checks rate and scope of a verified caller.
+    fn admitted(known: Known, head: &mut Parts) -> Result<Self> {
+        let caller = Self { known, scope: PhantomData };
+        rate::admit(&head.extensions, caller.key())?;
+        demand::<S>(caller.known.scopes())?;
+        head.extensions.insert(BodyOwner(caller.workspace()));
+        Ok(caller)
+    }
+
+    /// Whether the key is still live and has the scope: for answers that go on after the request. The console ends the
+    /// answers to a session that has ended.
     pub async fn is_still_admitted(&self, auth: &Auth) -> bool {
-        let live = auth.live(self.key.id).await;
-        live.is_ok_and(|key| key.is_some_and(|key| key.scopes.has(S::NAME)))
+        match &self.known {
+            Known::Key(key) => {
+                let live = auth.live(key.id).await;
+                live.is_ok_and(|key| key.is_some_and(|key| key.scopes.has(S::NAME)))
+            }
+            Known::Person(_) => true,
+        }
     }
 }
 
@@ -90,13 +138,13 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        if let Some(person) = SignedIn::of(parts) {
+            return Self::admitted(Known::Person(person), parts).map_err(ApiError);
+        }
         let used = if S::NAME == ScopeName::EventsWrite { Use::Tracking } else { Use::Other };
         let text = bearer(&parts.headers)?;
         let key = Auth::from_ref(state).key(&text, KeyKind::Api, used, parts).await?;
-        rate::admit(&parts.extensions, key.id)?;
-        demand::<S>(key.scopes)?;
-        parts.extensions.insert(BodyOwner(key.workspace));
-        Ok(Self { key, scope: PhantomData })
+        Self::admitted(Known::Key(key), parts).map_err(ApiError)
     }
 }
 
@@ -113,6 +161,7 @@ pub struct Holder {
 enum Who {
     Key(Arc<Credential>),
     Session(Session),
+    Person(Arc<SignedIn>),
 }
 
 impl Holder {
@@ -130,6 +179,7 @@ impl Holder {
         match &self.who {
             Who::Key(key) => actor_of(key),
             Who::Session(session) => format!("user:{}", session.actor),
+            Who::Person(person) => person.audit_name(),
         }
     }
 }
@@ -141,6 +191,12 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        if let Some(person) = SignedIn::of(parts) {
+            rate::admit(&parts.extensions, person.session)?;
+            parts.extensions.insert(BodyOwner(person.tenant.workspace));
+            let (tenant, scopes) = (person.tenant, person.scopes);
+            return Ok(Self { tenant, scopes, who: Who::Person(person) });
+        }
         let auth = Auth::from_ref(state);
         let text = bearer(&parts.headers)?;
         if Session::may_be(&text) {

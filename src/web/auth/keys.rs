@@ -1,11 +1,14 @@
-//! Issues, lists and revokes keys for the command line. Works beside a running server, which notices every
-//! change.
+//! Issues, lists and revokes keys, for the command line and for callers in their own workspace. Running servers
+//! notice every change, which is in the audit log of the workspace.
 
 use std::ops::RangeInclusive;
 
-use kernel::{Country, Error, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use kernel::{
+    Country, Error, KeyId, OrganizationId, Result, Timestamp, WorkspaceId, page::PageWindow,
+};
 use secrecy::SecretString;
-use sqlx::PgPool;
+use serde_json::{Map, json};
+use sqlx::{PgConnection, PgPool};
 
 pub use super::store::KeyRow;
 
@@ -14,11 +17,15 @@ use super::{
     store,
     token::{self, KeyKind},
 };
+use crate::audit_log::{self, Author, Change, Entry};
 
 /// Length of the name of a workspace or an organization, in characters.
 const NAME_CHARS: RangeInclusive<usize> = 1..=255;
 /// Longest label of a key, in characters.
-const LABEL_CHARS: RangeInclusive<usize> = 0..=255;
+pub const LABEL_CHARS_MAX: usize = 255;
+const LABEL_CHARS: RangeInclusive<usize> = 0..=LABEL_CHARS_MAX;
+/// Most keys of a workspace that are not revoked and come from its own callers.
+const LIVE_KEYS_MAX: i64 = 1_000;
 
 /// A key to create.
 #[derive(Debug, Clone)]
@@ -37,6 +44,18 @@ pub struct NewKey {
     pub kind: KeyKind,
 }
 
+/// A key to create in a workspace that is there.
+#[derive(Debug, Clone)]
+pub struct KeyOfWorkspace {
+    pub label: Option<String>,
+    pub kind: KeyKind,
+    /// Empty for SDK keys.
+    pub scopes: ScopeSet,
+}
+
+/// The answer for a key that does not exist or belongs to another workspace.
+const NOT_FOUND: Error = Error::NotFound("Key");
+
 /// A new key with its secret, shown once.
 #[derive(Debug)]
 pub struct CreatedKey {
@@ -49,7 +68,6 @@ pub struct CreatedKey {
 /// Creates a key, and its workspace and organization if they are new.
 pub async fn create(pool: &PgPool, now: Timestamp, new: NewKey) -> Result<CreatedKey> {
     check(&new)?;
-    let minted = token::mint(new.kind);
     let mut transaction = pool.begin().await?;
     store::lock_names(&mut transaction).await?;
     let workspace = match store::find_workspace(&mut transaction, &new.workspace).await? {
@@ -65,7 +83,43 @@ pub async fn create(pool: &PgPool, now: Timestamp, new: NewKey) -> Result<Create
     if let Some(country) = new.country {
         store::set_country(&mut transaction, workspace, country).await?;
     }
-    let scopes: Vec<String> = stored(new.scopes);
+    let NewKey { label, kind, scopes, .. } = new;
+    let key = KeyOfWorkspace { label, kind, scopes };
+    let created = insert(&mut transaction, workspace, &Author::command_line(now), &key).await?;
+    transaction.commit().await?;
+    Ok(created)
+}
+
+/// Creates a key in the workspace of its author.
+///
+/// # Errors
+/// A conflict if the workspace has the maximum number of keys.
+pub async fn create_in(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    author: &Author,
+    new: &KeyOfWorkspace,
+) -> Result<CreatedKey> {
+    let mut transaction = pool.begin().await?;
+    store::lock_keys(&mut transaction, workspace).await?;
+    if store::count_live_keys(&mut transaction, workspace).await? >= LIVE_KEYS_MAX {
+        return Err(Error::Conflict(format!(
+            "the workspace has {LIVE_KEYS_MAX} keys already: revoke one that is not in use"
+        )));
+    }
+    let created = insert(&mut transaction, workspace, author, new).await?;
+    transaction.commit().await?;
+    Ok(created)
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    author: &Author,
+    new: &KeyOfWorkspace,
+) -> Result<CreatedKey> {
+    let minted = token::mint(new.kind);
+    let scopes = new.scopes.to_stored();
     let key = store::KeyToStore {
         id: minted.id,
         kind: new.kind,
@@ -73,9 +127,65 @@ pub async fn create(pool: &PgPool, now: Timestamp, new: NewKey) -> Result<Create
         hash: minted.hash,
         scopes: &scopes,
     };
-    store::insert_key(&mut transaction, workspace, key, now).await?;
-    transaction.commit().await?;
+    store::insert_key(connection, workspace, key, author.now).await?;
+    let mut details = Map::new();
+    details.insert("kind".to_owned(), json!(new.kind.as_str()));
+    details.insert("scopes".to_owned(), json!(scopes));
+    let entry = Entry {
+        change: Change::KeyCreated,
+        object_id: minted.id.as_str(),
+        object_name: new.label.as_deref(),
+        details,
+    };
+    audit_log::append(connection, workspace, author, entry).await?;
     Ok(CreatedKey { id: minted.id, token: minted.text, workspace })
+}
+
+/// A page of the keys of a workspace, revoked ones included, newest first, and the number of all.
+pub async fn list_in(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    window: PageWindow,
+) -> Result<(Vec<KeyRow>, u64)> {
+    store::page_of_keys(pool, workspace, window).await
+}
+
+/// Revokes a key in the workspace of its author.
+///
+/// # Errors
+/// Not found for a key of another workspace.
+pub async fn revoke_in(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    author: &Author,
+    id: KeyId,
+) -> Result<()> {
+    let mut transaction = pool.begin().await?;
+    let found = store::key_to_revoke(&mut transaction, id).await?;
+    let key = found.filter(|key| key.workspace == workspace.uuid()).ok_or(NOT_FOUND)?;
+    revoke_found(&mut transaction, author, id, &key).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Revokes a key and says so in the audit log; one that is revoked already stays as it is.
+async fn revoke_found(
+    connection: &mut PgConnection,
+    author: &Author,
+    id: KeyId,
+    key: &store::KeyToRevoke,
+) -> Result<()> {
+    if key.is_revoked {
+        return Ok(());
+    }
+    store::revoke_key(connection, id, author.now).await?;
+    let entry = Entry {
+        change: Change::KeyRevoked,
+        object_id: id.as_str(),
+        object_name: key.label.as_deref(),
+        details: Map::new(),
+    };
+    audit_log::append(connection, WorkspaceId::new(key.workspace), author, entry).await
 }
 
 /// Every key of a workspace, revoked ones included, oldest first.
@@ -87,7 +197,11 @@ pub async fn list(pool: &PgPool, workspace: &str) -> Result<Vec<KeyRow>> {
 
 /// Revokes a key: running servers refuse it within a second.
 pub async fn revoke(pool: &PgPool, now: Timestamp, id: KeyId) -> Result<()> {
-    if store::revoke_key(pool, id, now).await? { Ok(()) } else { Err(Error::NotFound("Key")) }
+    let mut transaction = pool.begin().await?;
+    let key = store::key_to_revoke(&mut transaction, id).await?.ok_or(NOT_FOUND)?;
+    revoke_found(&mut transaction, &Author::command_line(now), id, &key).await?;
+    transaction.commit().await?;
+    Ok(())
 }
 
 /// Finds a workspace by its name.
@@ -101,18 +215,9 @@ pub async fn any_workspace(pool: &PgPool) -> Result<bool> {
     store::any_workspace(pool).await
 }
 
-async fn named(connection: &mut sqlx::PgConnection, name: &str) -> Result<WorkspaceId> {
+async fn named(connection: &mut PgConnection, name: &str) -> Result<WorkspaceId> {
     let found = store::find_workspace(connection, name).await?;
     found.map(|found| WorkspaceId::new(found.id)).ok_or(Error::NotFound("Workspace"))
-}
-
-/// `*` is stored as such, so that it includes the scopes of later versions.
-fn stored(scopes: ScopeSet) -> Vec<String> {
-    if scopes == ScopeSet::all() {
-        return vec!["*".to_owned()];
-    }
-    let list = scopes.to_string();
-    list.split(',').filter(|scope| !scope.is_empty()).map(str::to_owned).collect()
 }
 
 fn check(new: &NewKey) -> Result<()> {
@@ -156,7 +261,7 @@ fn belongs(new: &NewKey, found: &store::NamedWorkspace) -> Result<()> {
 }
 
 async fn open_workspace(
-    connection: &mut sqlx::PgConnection,
+    connection: &mut PgConnection,
     now: Timestamp,
     new: &NewKey,
 ) -> Result<WorkspaceId> {
@@ -215,15 +320,5 @@ mod tests {
             assert!(check(&new).is_err(), "{what}");
         }
         assert!(check(&NewKey { currency: Some("eur".to_owned()), ..new_key() }).is_ok());
-    }
-
-    #[test]
-    fn every_scope_is_stored_as_the_wildcard() {
-        assert_eq!(stored(ScopeSet::all()), ["*"]);
-        assert_eq!(
-            stored("users:read,events:write".parse().unwrap()),
-            ["users:read", "events:write"]
-        );
-        assert!(stored(ScopeSet::NONE).is_empty());
     }
 }

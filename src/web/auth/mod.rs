@@ -10,6 +10,7 @@
 
 mod caller;
 mod credential;
+mod signed_in;
 mod store;
 mod token;
 mod watch;
@@ -23,6 +24,7 @@ pub mod sessions;
 pub use self::{
     caller::{Caller, CallerOrSession, Holder, SdkCaller, SdkTracker},
     scope::{Scope, ScopeName, ScopeSet, UnknownScope},
+    signed_in::SignedIn,
     token::KeyKind,
     write_key::WriteKey,
 };

@@ -47,8 +47,8 @@ scopes! {
     EventsWrite = "events:write": "Track events.";
     ComplianceRead = "compliance:read": "Read consent and its history.";
     ComplianceWrite = "compliance:write": "Change consent and list membership.";
-    SettingsRead = "settings:read": "Read lists and the preference page.";
-    SettingsWrite = "settings:write": "Change lists and the preference page.";
+    SettingsRead = "settings:read": "Read lists, the preference page, sender domains, keys and the audit log.";
+    SettingsWrite = "settings:write": "Change lists, the preference page and sender domains, make and revoke keys.";
     CampaignsRead = "campaigns:read": "Read campaigns and their reports.";
     CampaignsWrite = "campaigns:write": "Create and change campaigns.";
     CampaignsSend = "campaigns:send": "Make messages leave, or stop them.";
@@ -100,6 +100,12 @@ impl ScopeSet {
         self.0 & scope.bit() != 0
     }
 
+    /// The scopes of both sets.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -120,6 +126,19 @@ impl ScopeSet {
             })
             .collect();
         (!named.is_empty()).then(|| Self::of(&named))
+    }
+
+    /// The items to store. Every scope is `*`, so that those of later versions are included.
+    pub fn to_stored(self) -> Vec<String> {
+        if self == Self::all() {
+            return vec!["*".to_owned()];
+        }
+        self.names().map(|name| name.as_str().to_owned()).collect()
+    }
+
+    /// The scopes of the set, in the order of their list.
+    pub fn names(self) -> impl Iterator<Item = ScopeName> {
+        ScopeName::ALL.iter().copied().filter(move |scope| self.has(*scope))
     }
 
     /// Reads stored items. An item that this version does not know grants nothing.
@@ -145,7 +164,7 @@ impl FromStr for ScopeSet {
 impl fmt::Display for ScopeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for scope in ScopeName::ALL.iter().filter(|scope| self.has(**scope)) {
+        for scope in self.names() {
             write!(f, "{separator}{}", scope.as_str())?;
             separator = ",";
         }
@@ -185,6 +204,14 @@ mod tests {
             let refused = text.parse::<ScopeSet>().unwrap_err();
             assert!(refused.to_string().contains(text), "{refused}");
         }
+    }
+
+    #[test]
+    fn every_scope_is_stored_as_the_wildcard() {
+        assert_eq!(ScopeSet::all().to_stored(), ["*"]);
+        let some: ScopeSet = "users:read,events:write".parse().unwrap();
+        assert_eq!(some.to_stored(), ["users:read", "events:write"]);
+        assert!(ScopeSet::NONE.to_stored().is_empty());
     }
 
     #[test]

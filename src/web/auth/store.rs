@@ -1,7 +1,7 @@
 //! SQL of organizations, workspaces and keys. Keys are found by their id alone, because the workspace is the
 //! result of the lookup.
 
-use kernel::{Country, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use kernel::{Country, KeyId, OrganizationId, Result, Timestamp, WorkspaceId, page::PageWindow};
 use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -330,16 +330,99 @@ pub(super) async fn list_keys(
     Ok(rows.collect())
 }
 
-/// Revokes a key. Returns whether it exists; a second revocation changes nothing.
-pub(super) async fn revoke_key(pool: &PgPool, id: KeyId, now: Timestamp) -> Result<bool> {
-    let revoked = sqlx::query!(
-        "update api_key set revoked_at = coalesce(revoked_at, $2) where id = $1",
-        id.as_str(),
-        now.utc(),
+/// Lets one key of a workspace be created at a time, so that their number stays within its limit.
+pub(super) async fn lock_keys(connection: &mut PgConnection, workspace: WorkspaceId) -> Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtext('millrace.api_key'), hashtext($1)) is null as x",
+        workspace.to_string(),
     )
-    .execute(pool)
+    .fetch_one(connection)
     .await?;
-    Ok(revoked.rows_affected() > 0)
+    Ok(())
+}
+
+pub(super) async fn count_live_keys(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        "select count(*) as \"count!\" from api_key where workspace_id = $1 and revoked_at is null",
+        workspace.uuid(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(count)
+}
+
+pub(super) async fn page_of_keys(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    window: PageWindow,
+) -> Result<(Vec<KeyRow>, u64)> {
+    let total = sqlx::query_scalar!(
+        "select count(*) as \"count!\" from api_key where workspace_id = $1",
+        workspace.uuid(),
+    )
+    .fetch_one(pool)
+    .await?;
+    let rows = sqlx::query!(
+        "select id, kind, label, scopes, created_at, last_used_at, revoked_at
+         from api_key
+         where workspace_id = $1
+         order by created_at desc, id
+         limit $2 offset $3",
+        workspace.uuid(),
+        window.limit(),
+        window.offset(),
+    )
+    .fetch_all(pool)
+    .await?;
+    let rows = rows.into_iter().map(|row| KeyRow {
+        id: row.id,
+        kind: row.kind,
+        label: row.label,
+        scopes: row.scopes,
+        created_at: row.created_at.into(),
+        last_used_at: row.last_used_at.map(Into::into),
+        revoked_at: row.revoked_at.map(Into::into),
+    });
+    Ok((rows.collect(), u64::try_from(total).unwrap_or(0)))
+}
+
+/// A key that is about to be revoked.
+pub(super) struct KeyToRevoke {
+    pub(super) workspace: Uuid,
+    pub(super) label: Option<String>,
+    pub(super) is_revoked: bool,
+}
+
+/// Finds a key in any workspace, and keeps others from revoking it meanwhile.
+pub(super) async fn key_to_revoke(
+    connection: &mut PgConnection,
+    id: KeyId,
+) -> Result<Option<KeyToRevoke>> {
+    let found = sqlx::query_as!(
+        KeyToRevoke,
+        "select workspace_id as workspace, label, revoked_at is not null as \"is_revoked!\"
+         from api_key
+         where id = $1
+         for update",
+        id.as_str(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found)
+}
+
+pub(super) async fn revoke_key(
+    connection: &mut PgConnection,
+    id: KeyId,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!("update api_key set revoked_at = $2 where id = $1", id.as_str(), now.utc())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Whether a workspace exists.

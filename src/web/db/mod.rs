@@ -1,6 +1,8 @@
 //! The PostgreSQL pool, its migrations, and the translation of constraint violations.
 
+pub mod master_key;
 mod retry;
+pub mod server_settings;
 
 pub use self::retry::retried;
 

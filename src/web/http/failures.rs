@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    num::NonZeroU32,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -34,8 +35,12 @@ impl FailureRate {
 
     /// `name` is the limit's name in metrics; a rate of 0 a second is no limit.
     pub fn new(name: &'static str, rate: Rate) -> Self {
-        let failures = |class| Arc::new(Failures { class, exhausted: Mutex::default() });
-        Self(Class::new(name, rate).map(failures))
+        Self(Class::new(name, rate).map(Failures::of))
+    }
+
+    /// Likewise, of so many failures a minute.
+    pub fn per_minute(name: &'static str, failures: NonZeroU32) -> Self {
+        Self(Some(Failures::of(Class::per_minute(name, failures))))
     }
 
     /// Must be called before a lookup that may fail.
@@ -60,6 +65,10 @@ impl FailureRate {
 }
 
 impl Failures {
+    fn of(class: Arc<Class>) -> Arc<Self> {
+        Arc::new(Self { class, exhausted: Mutex::default() })
+    }
+
     /// How long the peer may not look up anything.
     fn wait(&self, peer: PeerKey) -> Duration {
         let mut exhausted = self.exhausted.lock();

@@ -112,8 +112,7 @@ impl AppRates {
 /// The buckets of one limit.
 #[derive(Debug)]
 pub(super) struct Class {
-    name: &'static str,
-    per_second: u32,
+    policy: RatePolicy,
     burst: u32,
     buckets: Buckets,
     hasher: RandomState,
@@ -183,28 +182,34 @@ impl Class {
         let per_second = NonZeroU32::new(rate.per_second)?;
         let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
         let quota = Quota::per_second(per_second).allow_burst(burst);
-        Some(Arc::new(Self {
-            name,
-            per_second: per_second.get(),
-            burst: burst.get(),
+        let policy = RatePolicy { name, quota: per_second.get(), window: WINDOW };
+        Some(Arc::new(Self::of(quota, policy)))
+    }
+
+    /// Likewise, of a rate that is too low to be counted by the second.
+    pub(super) fn per_minute(name: &'static str, requests: NonZeroU32) -> Arc<Self> {
+        let policy = RatePolicy { name, quota: requests.get(), window: Duration::from_mins(1) };
+        Arc::new(Self::of(Quota::per_minute(requests), policy))
+    }
+
+    fn of(quota: Quota, policy: RatePolicy) -> Self {
+        Self {
+            policy,
+            burst: quota.burst_size().get(),
             buckets: RateLimiter::keyed(quota).with_middleware(),
             hasher: RandomState::new(),
             until_sweep: AtomicU32::new(SWEEP_EVERY),
-        }))
-    }
-
-    fn policy(&self) -> RatePolicy {
-        RatePolicy { name: self.name, quota: self.per_second, window: WINDOW }
+        }
     }
 
     /// The time in which one token returns.
     pub(super) fn interval(&self) -> Duration {
-        Duration::from_secs(1) / self.per_second
+        self.policy.window / self.policy.quota
     }
 
     /// The error of a request over the rate; counts it.
     pub(super) fn throttled(&self, status: RateLimitStatus) -> Error {
-        metrics_catalogue::HTTP_REQUESTS_THROTTLED.with([self.name]).increment(1);
+        metrics_catalogue::HTTP_REQUESTS_THROTTLED.with([self.policy.name]).increment(1);
         Error::Throttled { retry_after: status.reset }
     }
 
@@ -218,7 +223,7 @@ impl Class {
             Ok(snapshot) => {
                 let remaining = snapshot.remaining_burst_capacity();
                 let missing = self.burst.saturating_sub(remaining);
-                let reset = Duration::from_secs(1) * missing / self.per_second;
+                let reset = self.policy.window * missing / self.policy.quota;
                 Ok(RateLimitStatus { remaining, reset })
             }
             Err(refused) => {
@@ -265,7 +270,7 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     if let Some(status) = gate.status.get()
         && !response.headers().contains_key(LIMIT)
     {
-        describe(&gate.class.policy(), *status, response.headers_mut());
+        describe(&gate.class.policy, *status, response.headers_mut());
     }
     response
 }
@@ -322,7 +327,7 @@ async fn answer_app(
     let gates = peer.into_iter().map(|peer| peer.gate).chain(key);
     let statuses = gates.filter_map(|gate| Some((*gate.status.get()?, gate.class)));
     if let Some((status, class)) = statuses.min_by_key(|(status, _)| status.remaining) {
-        describe(&class.policy(), status, response.headers_mut());
+        describe(&class.policy, status, response.headers_mut());
     }
     response
 }
@@ -383,7 +388,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let status = class.take("ann").unwrap();
         assert_eq!(status.remaining, 1999);
-        describe(&class.policy(), status, &mut headers);
+        describe(&class.policy, status, &mut headers);
         let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
         assert_eq!(text(LIMIT), "1000");
         assert_eq!(text(REMAINING), "1000");

@@ -8,9 +8,11 @@ use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 const CRATES: &[&str] = &[
     "analytics",
     "callbacks",
+    "audience",
     "campaigns",
     "clickhouse_embedded",
     "config",
+    "console",
     "contacts",
     "content",
     "delivery",

@@ -7,7 +7,7 @@ use metrics_process::Collector;
 use parking_lot::Mutex;
 
 /// Buckets of durations: from a fast fsync to a request that is about to time out.
-const DURATION_SECONDS_BUCKETS: &[f64] = &[
+pub const DURATION_SECONDS_BUCKETS: &[f64] = &[
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0, 30.0,
 ];

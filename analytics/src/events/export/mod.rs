@@ -22,6 +22,7 @@ use super::filter::Range;
 use crate::{
     Analytics, client,
     error::AnalyticsError,
+    owners,
     reads::{Read, RowStream},
 };
 
@@ -245,7 +246,10 @@ impl Export {
         let from_start = after.is_none();
         let after = after.cloned().unwrap_or_default();
         let condition = RANGE.split_once('\n').map_or(RANGE, |(_question, condition)| condition);
-        let query = client::read(&self.analytics, &EVENTS.replace("$range$", condition.trim_end()));
+        let sql = EVENTS
+            .replace("$range$", condition.trim_end())
+            .replace("$identifiers$", &owners::identifiers_of_workspace());
+        let query = client::read(&self.analytics, &sql);
         let rows = self
             .bind(query, range)
             .param("from_start", from_start)

@@ -7,6 +7,7 @@ mod disk;
 mod fake;
 mod faults;
 mod panics;
+mod survey;
 
 use std::{path::Path, time::Duration};
 

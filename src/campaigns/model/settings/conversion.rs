@@ -1,6 +1,6 @@
 //! `conversionTracking`: the events that count as conversions, and the attribution window.
 
-use contacts::audience::model::condition::Condition;
+use audience::model::condition::Condition;
 use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

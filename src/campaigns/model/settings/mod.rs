@@ -21,7 +21,7 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use contacts::audience::model::condition::Condition;
+use audience::model::condition::Condition;
 use kernel::fields::{Field, Fields, Optional};
 
 pub const CONDITIONS_MAX: usize = 20;

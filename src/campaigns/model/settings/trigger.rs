@@ -1,6 +1,6 @@
 //! `triggerConfig`: the event that starts a triggered campaign for its person.
 
-use contacts::audience::model::condition::Condition;
+use audience::model::condition::Condition;
 use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,5 +1,6 @@
 //! Queries of audiences: ClickHouse finds the people of event filters, PostgreSQL does the rest.
 
+mod further;
 mod people;
 mod person;
 mod saved;
@@ -23,9 +24,10 @@ use super::{
         survivors::Survivors,
     },
 };
-use crate::ContactState;
+use crate::AudienceState;
 
 pub use self::{
+    further::further_identifiers,
     person::{includes, matching},
     saved::{fault, hold_segments, saved_targetings},
     segments::segments_of,
@@ -62,7 +64,7 @@ impl<'a> Audience<'a> {
     /// # Errors
     /// Bad request when an event filter matches more people than can be held; unavailable when a database is.
     pub async fn open(
-        app: &ContactState,
+        app: &AudienceState,
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
     ) -> Result<Self> {
@@ -70,7 +72,7 @@ impl<'a> Audience<'a> {
     }
 
     async fn open_among(
-        app: &ContactState,
+        app: &AudienceState,
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
         among: Option<&'a [Person]>,
@@ -81,6 +83,9 @@ impl<'a> Audience<'a> {
         let permit =
             if filters.is_empty() { None } else { Some(app.event_audience_permit().await?) };
         let country = app.country(workspace).await?;
+        let has_events = filters.iter().any(|filter| matches!(filter, Filter::Event(_)));
+        // A few profiles are found by their identifiers, which costs little.
+        let by_copies = has_events && among.is_none() && app.has_copies(workspace).await?;
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
         let (people, identifiers) = if filters.is_empty() {
@@ -92,7 +97,7 @@ impl<'a> Audience<'a> {
                 None => None,
             };
             let among = ids.as_ref();
-            let event_query = people::EventQuery { analytics, workspace, now, among };
+            let event_query = people::EventQuery { analytics, workspace, now, among, by_copies };
             people::gather(&mut tx, &event_query, &filters).await?
         };
         let survivors = people::survivors(&mut tx, workspace, &saved, &given).await?;
@@ -117,7 +122,7 @@ impl<'a> Audience<'a> {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_segment(
-        app: &ContactState,
+        app: &AudienceState,
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
     ) -> Result<Self> {
@@ -243,7 +248,7 @@ impl<'a> Audience<'a> {
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn measure(
-    app: &ContactState,
+    app: &AudienceState,
     workspace: WorkspaceId,
     query: &AudienceQuery<'_>,
 ) -> Result<Measured> {
@@ -258,7 +263,7 @@ pub async fn measure(
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn among(
-    app: &ContactState,
+    app: &AudienceState,
     workspace: WorkspaceId,
     query: &AudienceQuery<'_>,
     profiles: &[Person],
@@ -275,7 +280,7 @@ pub async fn among(
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn preview(
-    app: &ContactState,
+    app: &AudienceState,
     workspace: WorkspaceId,
     query: &AudienceQuery<'_>,
     limit: u32,
@@ -292,7 +297,7 @@ pub async fn preview(
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn page(
-    app: &ContactState,
+    app: &AudienceState,
     workspace: WorkspaceId,
     query: &AudienceQuery<'_>,
     after: Option<UserId>,

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use analytics::{
     Analytics,
-    events::{self, PeopleFilter, PersonIds, PropertyFilter, Tracked},
+    events::{self, PeopleFilter, PersonIds, ProfilesFilter, PropertyFilter, Times, Tracked},
     messages::{self, EngagementFilter as Engaged},
 };
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, time::DAY};
 use sqlx::{PgConnection, PgExecutor};
 
-use crate::audience::{
+use super::further_identifiers;
+use crate::{
     model::{
         Filter, Person, SavedTargetings, Targeting,
         filter::{CountRange, Engagement, EngagementFilter, EventFilter},
@@ -21,7 +22,6 @@ use crate::audience::{
         survivors::{self, Survivors},
     },
 };
-use crate::events::ops::people::further_identifiers;
 
 /// Most identifiers that the event filters of one targeting may match, all together. PostgreSQL holds about 100
 /// bytes for each while it answers.
@@ -37,6 +37,8 @@ pub(super) struct EventQuery<'a> {
     pub(super) now: Timestamp,
     /// The ids of the only profiles of interest; every profile where absent.
     pub(super) among: Option<&'a PersonIds>,
+    /// Whether copies of all profiles and identifiers are as new as the answer is to be.
+    pub(super) by_copies: bool,
 }
 
 impl EventQuery<'_> {
@@ -148,14 +150,19 @@ pub(super) async fn gather(
             _ => false,
         };
         set.flush(tx).await?;
-        if has_identities && people::add_linked(tx, event_query.workspace, number).await? {
+        let are_profiles = event_query.by_copies && matches!(filter, Filter::Event(_));
+        let is_distinct = are_profiles || !has_identities && !set.has_tokens;
+        if has_identities
+            && !are_profiles
+            && people::add_linked(tx, event_query.workspace, number).await?
+        {
             set.has_ids = true;
         }
         left = set.left;
         let (has_tokens, has_ids) = (set.has_tokens, set.has_ids);
         sets.insert(
             filter.key(),
-            PeopleSet::Stored { filter: number, has_tokens, has_ids, outside },
+            PeopleSet::Stored { filter: number, has_tokens, has_ids, outside, is_distinct },
         );
     }
     metrics_catalogue::AUDIENCE_IDENTIFIERS.increment(PEOPLE_MAX - left);
@@ -204,11 +211,15 @@ impl Set {
     /// An identifier as tracked: an external id, or an internal id in lower case.
     fn add(&mut self, token: String) {
         if let Some(id) = internal_id(&token) {
-            self.ids.push(id.bytes().to_vec());
-            self.has_ids = true;
+            self.add_profile(id);
         }
         self.tokens.push(token);
         self.has_tokens = true;
+    }
+
+    fn add_profile(&mut self, profile: UserId) {
+        self.ids.push(profile.bytes().to_vec());
+        self.has_ids = true;
     }
 
     async fn flush_full(&mut self, tx: &mut PgConnection) -> Result<()> {
@@ -255,6 +266,10 @@ async fn performers(
     };
     let mut asked = event_query.of_performers(filter, set.left + 1)?;
     asked.any_times = range == CountRange::ANY;
+    if event_query.by_copies {
+        profiles(tx, event_query, asked, range, set).await?;
+        return Ok(outside);
+    }
     let mut answer =
         events::people(event_query.analytics, event_query.workspace.uuid(), &asked).await?;
     let mut counted = Counted::new(range, set.has_identities);
@@ -265,6 +280,28 @@ async fn performers(
     }
     counted.finish(tx, event_query.workspace, set).await?;
     Ok(outside)
+}
+
+/// Adds the profiles with a number of these events in a range to the set: ClickHouse knows which they are.
+async fn profiles(
+    tx: &mut PgConnection,
+    event_query: &EventQuery<'_>,
+    of: PeopleFilter,
+    range: CountRange,
+    set: &mut Set,
+) -> Result<()> {
+    let what = format!("the event {:?}", of.event_name);
+    let CountRange { least, most } = range;
+    let times = (!of.any_times).then_some(Times { least, most });
+    let asked = ProfilesFilter { of, times, has_links: set.has_identities };
+    let (analytics, workspace) = (event_query.analytics, event_query.workspace.uuid());
+    let mut answer = events::profiles(analytics, workspace, &asked).await?;
+    while let Some(profile) = answer.next().await? {
+        set.take(&what)?;
+        set.add_profile(profile);
+        set.flush_full(tx).await?;
+    }
+    Ok(())
 }
 
 /// Counts events by person. While every event has one identifier, no identifier is an internal id, and none is linked, a
@@ -348,12 +385,9 @@ async fn engaged(
 ) -> Result<()> {
     let asked = event_query.of_engaged(filter, set.left + 1);
     let mut answer = messages::people(event_query.analytics, event_query.workspace.uuid(), &asked)?;
-    while let Some(id) = answer.next().await? {
+    while let Some(profile) = answer.next().await? {
         set.take("an engagement filter")?;
-        if let Some(id) = internal_id(&id) {
-            set.ids.push(id.bytes().to_vec());
-            set.has_ids = true;
-        }
+        set.add_profile(profile);
         set.flush_full(tx).await?;
     }
     Ok(())

@@ -11,11 +11,12 @@ use futures_util::future::try_join_all;
 use kernel::{Result, UserId, WorkspaceId};
 use web::Services;
 
+use super::further_identifiers;
 use super::{
     people::{EventQuery, internal_id},
     saved::saved_targetings,
 };
-use crate::audience::{
+use crate::{
     model::{
         AudienceQuery, Filter, Person, SavedTargetings, Targeting,
         filter::{EngagementFilter, EventFilter},
@@ -27,7 +28,6 @@ use crate::audience::{
         survivors::merged_into,
     },
 };
-use crate::events::ops::people::further_identifiers;
 
 /// Queries to ClickHouse at the same time.
 const CONCURRENT_QUERIES: usize = 4;
@@ -65,7 +65,8 @@ pub async fn matching(
     let saved = saved_targetings(app.db(), workspace, &given).await?;
     let country = app.country(workspace).await?;
     let now = app.clock().now();
-    let event_query = EventQuery { analytics: app.analytics(), workspace, now, among: None };
+    let event_query =
+        EventQuery { analytics: app.analytics(), workspace, now, among: None, by_copies: false };
     let users: Vec<UserId> = profiles.iter().map(|profile| profile.user).collect();
     let filters = EventFilters::of(&saved, &given);
     let people = if filters.is_empty() {

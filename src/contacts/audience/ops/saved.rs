@@ -6,7 +6,7 @@ use kernel::{Error, FieldError, Result, SegmentId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::audience::{
+use crate::{
     model::{NO_SUCH_SEGMENT, SavedTargetings, SegmentUse, Targeting},
     store::saved,
 };

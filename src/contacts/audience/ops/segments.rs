@@ -6,7 +6,7 @@ use kernel::{Result, UserId, WorkspaceId};
 use web::Services;
 
 use super::matching;
-use crate::audience::{
+use crate::{
     model::{NamedTargeting, Person, SegmentName, Targeting},
     store::saved,
 };

@@ -3,10 +3,10 @@
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
-use crate::audience::model::Member;
+use crate::model::Member;
 
 /// The profiles with these ids, in this order.
-pub(in crate::audience) async fn in_order(
+pub(crate) async fn in_order(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[UserId],

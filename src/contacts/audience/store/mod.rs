@@ -1,6 +1,7 @@
 //! The SQL of audiences.
 
 pub(super) mod filter;
+pub(super) mod further;
 mod ids;
 pub(super) mod members;
 pub(super) mod people;

@@ -8,11 +8,11 @@ use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::refused;
-use crate::audience::model::filter::CountRange;
+use crate::model::filter::CountRange;
 
 /// Creates the tables, which are dropped with the transaction. Turns off parallel workers, because each of them
 /// would have to read all the people.
-pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
+pub(crate) async fn create(tx: &mut PgConnection) -> Result<()> {
     sqlx::raw_sql(
         "create temporary table audience_people (filter smallint, tokens text[], ids bytea[], anonymous text[])
              on commit drop;
@@ -32,10 +32,7 @@ pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
 }
 
 /// Whether the workspace has links, aliases or merged profiles.
-pub(in crate::audience) async fn has_identities(
-    tx: &mut PgConnection,
-    workspace: WorkspaceId,
-) -> Result<bool> {
+pub(crate) async fn has_identities(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"select exists (select from identity where workspace_id = $1) as "found!""#,
         workspace.uuid(),
@@ -47,19 +44,15 @@ pub(in crate::audience) async fn has_identities(
 
 /// People that match one filter, by what their events were tracked with.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::audience) struct Found<'f> {
-    pub(in crate::audience) tokens: &'f [String],
+pub(crate) struct Found<'f> {
+    pub(crate) tokens: &'f [String],
     /// Those of the tokens that are internal ids.
-    pub(in crate::audience) ids: &'f [Vec<u8>],
-    pub(in crate::audience) anonymous: &'f [String],
+    pub(crate) ids: &'f [Vec<u8>],
+    pub(crate) anonymous: &'f [String],
 }
 
 /// Adds people that match one filter.
-pub(in crate::audience) async fn add(
-    tx: &mut PgConnection,
-    filter: i16,
-    found: Found<'_>,
-) -> Result<()> {
+pub(crate) async fn add(tx: &mut PgConnection, filter: i16, found: Found<'_>) -> Result<()> {
     sqlx::query(
         "insert into audience_people (filter, tokens, ids, anonymous) values ($1, $2, $3, $4)",
     )
@@ -76,7 +69,7 @@ pub(in crate::audience) async fn add(
 /// Adds to the people of one filter the profiles to which their identifiers are linked. Returns whether there are any.
 ///
 /// A token that is a linked anonymous id names its profile as long as no profile has it as its external id.
-pub(in crate::audience) async fn add_linked(
+pub(crate) async fn add_linked(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     filter: i16,
@@ -123,20 +116,16 @@ pub(in crate::audience) async fn add_linked(
 
 /// The pairs of identifiers with which events of one filter were tracked, and their numbers.
 #[derive(Debug, Default)]
-pub(in crate::audience) struct Pairs {
-    pub(in crate::audience) firsts: Vec<String>,
-    pub(in crate::audience) seconds: Vec<String>,
+pub(crate) struct Pairs {
+    pub(crate) firsts: Vec<String>,
+    pub(crate) seconds: Vec<String>,
     /// The anonymous id of an event without both.
-    pub(in crate::audience) anonymous: Vec<String>,
-    pub(in crate::audience) times: Vec<i64>,
+    pub(crate) anonymous: Vec<String>,
+    pub(crate) times: Vec<i64>,
 }
 
 /// Stores pairs of one filter until all have arrived.
-pub(in crate::audience) async fn add_tracked(
-    tx: &mut PgConnection,
-    filter: i16,
-    pairs: &Pairs,
-) -> Result<()> {
+pub(crate) async fn add_tracked(tx: &mut PgConnection, filter: i16, pairs: &Pairs) -> Result<()> {
     sqlx::query(
         "insert into audience_tracked (filter, firsts, seconds, anonymous, times)
          values ($1, $2, $3, $4, $5)",
@@ -154,7 +143,7 @@ pub(in crate::audience) async fn add_tracked(
 
 /// Replaces a filter's identifiers by the profiles with a number of events in this range. Each event counts
 /// once for a profile, whether it was tracked by the external id, the internal id or both.
-pub(in crate::audience) async fn count_by_profile(
+pub(crate) async fn count_by_profile(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     filter: i16,

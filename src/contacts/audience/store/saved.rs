@@ -6,13 +6,11 @@ use kernel::{Result, SegmentId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::audience::model::{
-    NamedTargeting, SEGMENTS_MAX, SavedTargetings, SegmentName, Targeting,
-};
+use crate::model::{NamedTargeting, SEGMENTS_MAX, SavedTargetings, SegmentName, Targeting};
 
 /// The targetings of these segments and of all that they use, themselves or through others. Unknown segments are
 /// left out.
-pub(in crate::audience) async fn with_used(
+pub(crate) async fn with_used(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     segments: &[Uuid],
@@ -39,10 +37,7 @@ pub(in crate::audience) async fn with_used(
 }
 
 /// Every segment of a workspace, by name.
-pub(in crate::audience) async fn all(
-    db: &PgPool,
-    workspace: WorkspaceId,
-) -> Result<Vec<NamedTargeting>> {
+pub(crate) async fn all(db: &PgPool, workspace: WorkspaceId) -> Result<Vec<NamedTargeting>> {
     let rows = sqlx::query!(
         r#"select id, name, targeting as "targeting: Json<Targeting>"
            from segment
@@ -63,7 +58,7 @@ pub(in crate::audience) async fn all(
 
 /// Keeps segments from being deleted until the transaction ends, so that a campaign that is saved in it counts as a
 /// use. Unknown ids are passed over.
-pub(in crate::audience) async fn hold(
+pub(crate) async fn hold(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[Uuid],

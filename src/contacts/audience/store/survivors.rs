@@ -9,14 +9,14 @@ use super::ids::{bytes_of, user_id};
 
 /// The profiles into which others were merged, by the ids of those.
 #[derive(Debug, Default)]
-pub(in crate::audience) struct Survivors {
+pub(crate) struct Survivors {
     by_external: HashMap<String, UserId>,
     by_internal: HashMap<UserId, UserId>,
 }
 
 impl Survivors {
     /// The profiles for which an id, internal or external, stands since a merge.
-    pub(in crate::audience) fn of(&self, id: &str) -> impl Iterator<Item = UserId> {
+    pub(crate) fn of(&self, id: &str) -> impl Iterator<Item = UserId> {
         let internal = id.parse().ok().and_then(|id: UserId| self.by_internal.get(&id));
         self.by_external.get(id).into_iter().chain(internal).copied()
     }
@@ -44,7 +44,7 @@ impl Survivors {
 }
 
 /// The profiles into which those of these ids were merged.
-pub(in crate::audience) async fn survivors(
+pub(crate) async fn survivors(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[String],
@@ -67,7 +67,7 @@ pub(in crate::audience) async fn survivors(
 }
 
 /// These profiles as survivors of all that were merged into them.
-pub(in crate::audience) async fn merged_into(
+pub(crate) async fn merged_into(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     profiles: &[UserId],

@@ -1,25 +1,11 @@
 //! Whose event it is, and which ids events of a profile carry.
 
-use std::collections::HashMap;
-
-use analytics::events::PersonIds;
-use kernel::{Result, UserId, WorkspaceId};
-use sqlx::{PgExecutor, PgPool};
+use kernel::{Result, WorkspaceId};
+use sqlx::PgPool;
 
 use crate::events::{model::people::LinkedProfiles, store};
 
-/// The further ids that events of these profiles may carry, besides their own internal and external ids. Profiles without
-/// any are missing.
-///
-/// # Errors
-/// When the store fails.
-pub async fn further_identifiers(
-    db: impl PgExecutor<'_>,
-    workspace: WorkspaceId,
-    users: &[UserId],
-) -> Result<HashMap<UserId, PersonIds>> {
-    store::identifiers(db, workspace, users).await
-}
+pub use audience::ops::further_identifiers;
 
 /// The profiles to which identifiers in `userId` or `serviceUserId`, and in `anonymousId`, are linked.
 ///

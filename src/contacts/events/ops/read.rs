@@ -3,6 +3,7 @@
 use analytics::events::{
     self as questions, Aggregate, AggregateAnswer, EventFilter, EventRow, PersonIds,
 };
+use audience::ops::further_identifiers;
 use kernel::{Error, Result, UserId, WorkspaceId};
 use web::Services;
 
@@ -66,7 +67,7 @@ async fn ids_of(app: &Services, workspace: WorkspaceId, user: String) -> Result<
 }
 
 async fn tracked_ids(app: &Services, workspace: WorkspaceId, person: Person) -> Result<PersonIds> {
-    let linked = store::identifiers(app.db(), workspace, &[person.id]).await?.remove(&person.id);
+    let linked = further_identifiers(app.db(), workspace, &[person.id]).await?.remove(&person.id);
     let mut ids = linked.unwrap_or_default();
     ids.users.extend(std::iter::once(person.id.to_string()).chain(person.external_id));
     Ok(ids)

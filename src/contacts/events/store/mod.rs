@@ -1,13 +1,10 @@
-//! Finds the profile to which the ids in an event belong, and the ids that events of a profile may carry; and refused events
+//! Finds the profile to which the ids in an event belong; and refused events
 //! ([`rejected`]).
 
 pub(super) mod rejected;
 
-use std::collections::HashMap;
-
-use analytics::events::PersonIds;
 use kernel::{Result, UserId, WorkspaceId};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgPool;
 
 use crate::events::model::people::{LinkedProfile, LinkedProfiles};
 
@@ -96,40 +93,6 @@ pub(super) async fn find_ever_by_external_id(
 
 fn user_id(bytes: &[u8]) -> Result<UserId> {
     Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
-}
-
-/// The ids that events of these profiles may carry: their own, those of profiles that were merged into them, aliases, and
-/// anonymous ids, which also name users as long as no profile has them as its id.
-pub(super) async fn identifiers(
-    db: impl PgExecutor<'_>,
-    workspace: WorkspaceId,
-    users: &[UserId],
-) -> Result<HashMap<UserId, PersonIds>> {
-    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
-    let rows = sqlx::query!(
-        r#"select i.user_id, i.type as kind, i.id,
-             (i.type <> 'anonymous' or not exists (
-                 select from users u
-                 where u.workspace_id = $1 and u.external_id = i.id
-                     and (u.deleted_at is null or u.keeps_external_id))) as "names_users!"
-         from unnest($2::bytea[]) as wish (id)
-         join identity i on i.workspace_id = $1 and i.user_id = wish.id"#,
-        workspace.uuid(),
-        &ids as _,
-    )
-    .fetch_all(db)
-    .await?;
-    let mut found: HashMap<UserId, PersonIds> = HashMap::new();
-    for row in rows {
-        let ids = found.entry(user_id(&row.user_id)?).or_default();
-        if row.names_users {
-            ids.users.push(row.id.clone());
-        }
-        if row.kind == "anonymous" {
-            ids.anonymous.push(row.id);
-        }
-    }
-    Ok(found)
 }
 
 /// The profiles to which these identifiers of events are linked.

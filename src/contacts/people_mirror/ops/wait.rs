@@ -11,8 +11,8 @@ use crate::store::changes;
 /// Rest between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Waits until ClickHouse has every change of a workspace's profiles and campaigns that was committed before the call, for
-/// so long at most. Returns whether it has. One look at an index where nothing waits.
+/// Waits until ClickHouse has every change of a workspace's profiles, identifiers and campaigns that was committed before the
+/// call, for so long at most. Returns whether it has. One look at an index where nothing waits.
 ///
 /// # Errors
 /// When PostgreSQL is away.

@@ -81,6 +81,8 @@ pub(crate) struct Pending {
     people: Option<i64>,
     /// The last row of a campaign's change.
     campaigns: Option<i64>,
+    /// The last version of an identifier.
+    identities: Option<i64>,
     /// Whether a copy of everything has not passed this workspace yet.
     is_rebuilding: bool,
 }
@@ -88,7 +90,9 @@ pub(crate) struct Pending {
 impl Pending {
     /// Whether there is none.
     pub(crate) fn is_none(&self) -> bool {
-        self.people.is_none() && self.campaigns.is_none() && !self.is_rebuilding
+        let has_rows =
+            self.people.is_some() || self.campaigns.is_some() || self.identities.is_some();
+        !has_rows && !self.is_rebuilding
     }
 }
 
@@ -98,6 +102,7 @@ pub(crate) async fn pending(db: &PgPool, workspace: WorkspaceId) -> Result<Pendi
         Pending,
         r#"select (select max(seq) from people_change where workspace_id = $1) as people,
              (select max(seq) from campaign_change where workspace_id = $1) as campaigns,
+             (select max(version) from identity where workspace_id = $1 and not mirrored) as identities,
              exists (select from people_rebuild where workspace_id <= $1) as "is_rebuilding!""#,
         workspace.uuid(),
     )
@@ -115,10 +120,12 @@ pub(crate) async fn still_pending(
     let waits = sqlx::query_scalar!(
         r#"select (exists (select from people_change where workspace_id = $1 and seq <= $2)
              or exists (select from campaign_change where workspace_id = $1 and seq <= $3)
-             or ($4 and exists (select from people_rebuild where workspace_id <= $1))) as "waits!""#,
+             or exists (select from identity where workspace_id = $1 and not mirrored and version <= $4)
+             or ($5 and exists (select from people_rebuild where workspace_id <= $1))) as "waits!""#,
         workspace.uuid(),
         pending.people,
         pending.campaigns,
+        pending.identities,
         pending.is_rebuilding,
     )
     .fetch_one(db)

@@ -1,6 +1,6 @@
 //! Segments in answers.
 
-use contacts::audience::model::Targeting;
+use audience::model::Targeting;
 use kernel::{SegmentId, Timestamp, page::Pagination};
 use serde::Serialize;
 use utoipa::ToSchema;

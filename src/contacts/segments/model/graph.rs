@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use contacts::audience::model::{
+use audience::model::{
     SEGMENT_FILTERS_MAX, SEGMENT_LEVELS_MAX, SegmentUse, Targeting, TargetingSize,
 };
 use kernel::SegmentId;
@@ -132,7 +132,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use contacts::audience::model::SEGMENT_SIZE_MAX;
+    use audience::model::SEGMENT_SIZE_MAX;
 
     fn id(number: usize) -> SegmentId {
         SegmentId::new(Uuid::from_u128(number as u128))

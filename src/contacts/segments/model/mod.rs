@@ -2,7 +2,7 @@
 
 pub mod graph;
 
-use contacts::audience::model::Targeting;
+use audience::model::Targeting;
 use kernel::{
     Channel, SegmentId, Timestamp,
     fields::{Field, Fields, Presence},

@@ -1,9 +1,7 @@
 //! Creates, changes and deletes segments.
 
-use contacts::{
-    ContactState,
-    audience::{model::Targeting, ops::fault},
-};
+use audience::{model::Targeting, ops::fault};
+use contacts::ContactState;
 use kernel::{Error, Result, SegmentId, WorkspaceId};
 use sqlx::PgConnection;
 

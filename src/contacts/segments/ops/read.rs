@@ -1,12 +1,10 @@
 //! Reads segments and their members.
 
-use contacts::{
-    ContactState,
-    audience::{
-        model::{AudienceQuery, Targeting},
-        ops::Audience,
-    },
+use audience::{
+    model::{AudienceQuery, Targeting},
+    ops::Audience,
 };
+use contacts::ContactState;
 use kernel::{Channel, Result, SegmentId, UserId, WorkspaceId, page::PageWindow};
 use web::Services;
 

@@ -1,8 +1,8 @@
 //! Rows of segments. Those who create, change or delete one lock the workspace first, so that limits hold and no two
 //! changes make a cycle together.
 
+use audience::model::{SEGMENTS_MAX, Targeting, TargetingSize};
 use chrono::{DateTime, Utc};
-use contacts::audience::model::{SEGMENTS_MAX, Targeting, TargetingSize};
 use kernel::{Error, Result, SegmentId, Timestamp, WorkspaceId, page::PageWindow};
 use sqlx::{PgConnection, PgExecutor, PgPool, types::Json};
 use uuid::Uuid;

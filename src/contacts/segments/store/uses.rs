@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use contacts::audience::model::{NO_SUCH_SEGMENT, TargetingSize};
+use audience::model::{NO_SUCH_SEGMENT, TargetingSize};
 use kernel::{Error, Result, SegmentId, WorkspaceId};
 use sqlx::PgConnection;
 use uuid::Uuid;

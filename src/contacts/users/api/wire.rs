@@ -1,5 +1,9 @@
 //! Profiles in answers.
 
+use audience::{
+    model::{Person, SegmentName},
+    ops::segments_of,
+};
 use kernel::{
     SegmentId, Timestamp, UserId, WorkspaceId,
     page::{PageWindow, Pagination},
@@ -9,13 +13,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use web::Services;
 
-use crate::{
-    audience::{
-        model::{Person, SegmentName},
-        ops::segments_of,
-    },
-    users::model::User,
-};
+use crate::users::model::User;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use campaigns::model::{
-    Campaign, CampaignChannel, message::MessageChannel, settings::limits::Cadence,
-};
-use contacts::audience::{
+use audience::{
     model::{AudienceQuery, Exclusion, Reached, Recipient, Targeting},
     ops::Audience,
+};
+use campaigns::model::{
+    Campaign, CampaignChannel, message::MessageChannel, settings::limits::Cadence,
 };
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, zone::Zone};
 use sqlx::PgConnection;

@@ -1,10 +1,10 @@
 //! The time zones of recipients, and their hours of engagement.
 
+use audience::model::Recipient;
 use campaigns::{
     model::{Campaign, SendType},
     ops::Timetable,
 };
-use contacts::audience::model::Recipient;
 use kernel::{Result, Timestamp, WorkspaceId, zone::Zone};
 
 use crate::{

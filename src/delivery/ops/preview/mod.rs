@@ -2,6 +2,10 @@
 
 use std::collections::HashSet;
 
+use audience::{
+    model::{AudienceQuery, Measured, Recipient},
+    ops::Audience,
+};
 use campaigns::model::{
     Call, Campaign, CampaignChannel, Variant,
     checks::{self, Check, CheckId, CheckStatus},
@@ -10,10 +14,6 @@ use campaigns::model::{
         smallest_part, zone_of,
     },
     settings::limits::{Cadence, SendVolumeLimit},
-};
-use contacts::audience::{
-    model::{AudienceQuery, Measured, Recipient},
-    ops::Audience,
 };
 use kernel::{
     CampaignId, Result, Timestamp, UserId, WorkspaceId,

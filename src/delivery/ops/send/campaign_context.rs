@@ -7,15 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use audience::model::{SubscriptionPreference, Targeting};
 use campaigns::model::{
     Campaign, CampaignChannel, CampaignKey, CampaignKind, Definition,
     message::MessageChannel,
     settings::{limits::SendRateLimit, trigger::ReEntry},
 };
-use contacts::{
-    audience::model::{SubscriptionPreference, Targeting},
-    lists,
-};
+use contacts::lists;
 use kernel::{Error, Result, WorkspaceId, quiet::QuietTimeOverride, zone::Zone};
 use parking_lot::Mutex;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use audience::model::SubscriptionPreference;
 use campaigns::model::message::MessageChannel;
 use config::ANY_CHANNEL;
-use contacts::audience::model::SubscriptionPreference;
 use kernel::{PhoneNumber, Result, Timestamp, UserId, WorkspaceId};
 use providers::model::Outgoing;
 use sqlx::PgConnection;

@@ -1,6 +1,6 @@
 //! The rules that a batch is sent by.
 
-use contacts::audience::model::SubscriptionPreference;
+use audience::model::SubscriptionPreference;
 use kernel::ListId;
 
 use super::campaign_context::CampaignContext;

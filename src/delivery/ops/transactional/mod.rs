@@ -6,8 +6,9 @@ pub mod test_send;
 
 use std::time::Duration;
 
+use audience::model::SubscriptionPreference;
 use campaigns::model::message::{MessageChannel, address_of};
-use contacts::{audience::model::SubscriptionPreference, users};
+use contacts::users;
 use content::template;
 use kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};

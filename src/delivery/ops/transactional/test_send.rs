@@ -1,10 +1,11 @@
 //! Tests of a campaign: one message to one recipient, in any state of the campaign. Neither the audience nor consent is
 //! checked; suppressed addresses still get nothing.
 
+use audience::model::SubscriptionPreference;
 use campaigns::model::{
     CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
 };
-use contacts::{audience::model::SubscriptionPreference, lists};
+use contacts::lists;
 use kernel::{
     CampaignId, EmailAddress, Error, MessageId, PhoneNumber, Result, UserId, WorkspaceId,
 };

@@ -2,10 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use contacts::{
-    audience::{model::Person, ops as audience},
-    events::ops::people::linked_profiles,
-};
+use audience::{model::Person, ops as audiences};
+use contacts::events::ops::people::linked_profiles;
 use kernel::{Error, Result, UserId};
 use sqlx::PgConnection;
 use supervisor::Backoff;
@@ -161,7 +159,7 @@ async fn in_audience<'e>(
             .filter(|it| seen.insert(it.person.user))
             .map(|it| it.person.clone())
             .collect();
-        Some(audience::among(app.contacts(), trigger.workspace, &trigger.query(), &few).await?)
+        Some(audiences::among(app.contacts(), trigger.workspace, &trigger.query(), &few).await?)
     } else {
         None
     };

@@ -1,6 +1,6 @@
 //! `channelConfig` of in-app messages: layout, triggers, frequency, platforms and period.
 
-use contacts::audience::model::condition::Condition;
+use audience::model::condition::Condition;
 use kernel::{
     DayEdge,
     fields::{Fields, FromFields},

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{FilterBody, event::within_days};
-use crate::audience::model::word;
+use crate::model::word;
 
 /// What a person did with a message. A click also counts as an open, and both imply that it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use kernel::fields::{Fields, FromFields, word_for};
 use serde_json::{Map, Value, json};
 
 use super::FilterBody;
-use crate::audience::model::{EVENT_COUNT_MAX, FIELD_CHARS_MAX, WITHIN_DAYS_MAX, word};
+use crate::model::{EVENT_COUNT_MAX, FIELD_CHARS_MAX, WITHIN_DAYS_MAX, word};
 
 /// A condition on the number of events, `{op, n}`. Without any event the number is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::{Uuid, fmt::Hyphenated};
 
 use super::FilterBody;
-use crate::audience::model::{FIELD_CHARS_MAX, word};
+use crate::model::{FIELD_CHARS_MAX, word};
 
 const OPERATORS: &[(&str, bool)] = &[("member", false), ("not_member", true)];
 /// The text that may be in `field` when the id of a list is in `value`.

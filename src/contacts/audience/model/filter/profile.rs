@@ -5,7 +5,7 @@ use kernel::{
     fields::{Fields, word_for},
 };
 
-use crate::audience::model::{Bound, Criterion, Operator, Scalar, word};
+use crate::model::{Bound, Criterion, Operator, Scalar, word};
 
 /// A field of every profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

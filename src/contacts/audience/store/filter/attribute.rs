@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use sqlx::types::Json;
 
 use super::statement::{Statement, between, escaped};
-use crate::audience::model::{Bound, Comparison, Criterion, Join, Path, Scalar};
+use crate::model::{Bound, Comparison, Criterion, Join, Path, Scalar};
 
 /// Longest path, in keys, of an attribute: attributes are not nested deeper.
 const ATTRIBUTE_KEYS_MAX: usize = 5;

@@ -4,7 +4,7 @@ use kernel::{Result, UserId};
 use sqlx::PgConnection;
 
 use super::{Frame, statement::Statement};
-use crate::audience::{
+use crate::{
     model::Recipient,
     store::{ids::user_id, refused},
 };
@@ -21,7 +21,7 @@ const CLOCKS: &str = "case when jsonb_typeof(u.attributes -> 'timezone') = 'stri
 type Row = (Vec<u8>, Option<String>, Option<String>, Option<String>);
 
 /// A page of reachable profiles in id order.
-pub(in crate::audience) async fn page(
+pub(crate) async fn page(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     after: Option<UserId>,

@@ -13,22 +13,19 @@ use super::{
     statement::Statement,
     user_id,
 };
-use crate::audience::{
+use crate::{
     model::{Measured, SubscriptionPreference},
     store::refused,
 };
 
 /// The number of matching profiles, and how many of them can be reached.
-pub(in crate::audience) async fn measure(
-    tx: &mut PgConnection,
-    frame: Frame<'_>,
-) -> Result<Measured> {
+pub(crate) async fn measure(tx: &mut PgConnection, frame: Frame<'_>) -> Result<Measured> {
     Ok(measured_row(tx, frame, None).await?.0)
 }
 
 /// The same as [`measure`], with the matching ones among this number of profiles that changed last, the latest
 /// first.
-pub(in crate::audience) async fn measure_with_latest(
+pub(crate) async fn measure_with_latest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     latest: i64,
@@ -99,7 +96,8 @@ async fn count_by_exceptions(
         statement.sql.push(", count(*) filter (where ").push(condition).push(")");
     }
     changed(&mut statement, latest);
-    statement.sql.push(" from users u left join (select user_id, min(reason) as reason from (");
+    statement.push_from();
+    statement.sql.push(" left join (select user_id, min(reason) as reason from (");
     statement.exceptions(channel);
     statement.sql.push(") known group by user_id) e on e.user_id = u.id");
     statement.audience();
@@ -128,7 +126,7 @@ async fn count_by_joins(
         statement.sql.push(format!(" = {code})"));
     }
     changed(&mut statement, latest);
-    statement.sql.push(" from users u");
+    statement.push_from();
     statement.audience();
     let row = only_row(tx, statement).await?;
     Ok((measured(numbers(&row)?), row))
@@ -143,7 +141,10 @@ fn measured(by_reason: [i64; 1 + REASONS as usize]) -> Measured {
 }
 
 async fn only_row(tx: &mut PgConnection, mut statement: Statement<'_>) -> Result<PgRow> {
-    statement.sql.build().persistent(false).fetch_one(tx).await.map_err(refused)
+    statement.before(tx).await?;
+    let row = statement.sql.build().persistent(false).fetch_one(&mut *tx).await.map_err(refused)?;
+    statement.after(tx).await?;
+    Ok(row)
 }
 
 /// The counts at the start of a row.

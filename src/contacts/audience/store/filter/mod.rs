@@ -4,9 +4,10 @@
 //! (`not_…`, excluded groups) are written `(…) is not true`.
 
 mod attribute;
-pub(in crate::audience) mod clocks;
-pub(in crate::audience) mod measure;
+pub(crate) mod clocks;
+pub(crate) mod measure;
 mod reach;
+mod source;
 mod statement;
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use super::{
     refused,
     survivors::Survivors,
 };
-use crate::audience::model::{
+use crate::model::{
     AudienceQuery, Excluded, Exclusion, Measured, Person, Reached, SavedTargetings,
 };
 
@@ -29,7 +30,7 @@ const REASONS: i32 = 4;
 
 /// The people that match one event or engagement filter.
 #[derive(Debug, Clone)]
-pub(in crate::audience) enum PeopleSet {
+pub(crate) enum PeopleSet {
     /// Those stored in `audience_people` under this number.
     Stored {
         filter: i16,
@@ -39,31 +40,33 @@ pub(in crate::audience) enum PeopleSet {
         has_ids: bool,
         /// Whether the filter matches everyone but them.
         outside: bool,
+        /// Whether none is stored twice.
+        is_distinct: bool,
     },
     /// Of a few profiles, those that match.
     Known(Vec<UserId>),
 }
 
-/// The people of each event and engagement filter, by [`Filter::key`](crate::audience::model::Filter::key).
-pub(in crate::audience) type PeopleSets = HashMap<String, PeopleSet>;
+/// The people of each event and engagement filter, by [`Filter::key`](crate::model::Filter::key).
+pub(crate) type PeopleSets = HashMap<String, PeopleSet>;
 
 /// A query whose event filters have been answered.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::audience) struct Frame<'a> {
-    pub(in crate::audience) workspace: WorkspaceId,
+pub(crate) struct Frame<'a> {
+    pub(crate) workspace: WorkspaceId,
     /// The country of national phone numbers in the workspace.
-    pub(in crate::audience) country: Option<Country>,
-    pub(in crate::audience) query: &'a AudienceQuery<'a>,
+    pub(crate) country: Option<Country>,
+    pub(crate) query: &'a AudienceQuery<'a>,
     /// The channel on which a member of a list has to be subscribed; any channel where absent.
-    pub(in crate::audience) lists_on: Option<Channel>,
+    pub(crate) lists_on: Option<Channel>,
     /// The only profiles of interest; every profile where absent.
-    pub(in crate::audience) among: Option<&'a [Person]>,
-    pub(in crate::audience) now: Timestamp,
+    pub(crate) among: Option<&'a [Person]>,
+    pub(crate) now: Timestamp,
     /// The targetings of the segments that the query uses.
-    pub(in crate::audience) saved: &'a SavedTargetings,
-    pub(in crate::audience) people: &'a PeopleSets,
+    pub(crate) saved: &'a SavedTargetings,
+    pub(crate) people: &'a PeopleSets,
     /// Profiles into which some `userIds` were merged, of the query and of the segments it uses.
-    pub(in crate::audience) survivors: &'a Survivors,
+    pub(crate) survivors: &'a Survivors,
 }
 
 /// The reason with this number; 0 is none.
@@ -87,7 +90,7 @@ fn add(measured: &mut Measured, code: i32, people: i64) {
 }
 
 /// The matching profiles that changed last, among this number of profiles that changed last.
-pub(in crate::audience) async fn newest_among(
+pub(crate) async fn newest_among(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     latest: i64,
@@ -101,7 +104,7 @@ pub(in crate::audience) async fn newest_among(
 }
 
 /// The matching profiles that changed last, after the first of them.
-pub(in crate::audience) async fn newest(
+pub(crate) async fn newest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     window: PageWindow,
@@ -132,7 +135,7 @@ type IdOrCount = (Option<Vec<u8>>, Option<i32>, Option<i64>);
 
 /// The size of an audience and its profiles that changed last, from one scan. Worth it where few profiles
 /// match.
-pub(in crate::audience) async fn measure_with_newest(
+pub(crate) async fn measure_with_newest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     limit: i64,
@@ -140,7 +143,8 @@ pub(in crate::audience) async fn measure_with_newest(
     let mut statement =
         Statement::new(frame, "with meant as materialized (select u.id, u.updated_at, ");
     statement.reason();
-    statement.sql.push(" as reason from users u");
+    statement.sql.push(" as reason");
+    statement.push_from();
     statement.audience();
     statement.sql.push(
         ") select null::bytea, reason, count(*) from meant group by reason
@@ -148,8 +152,10 @@ pub(in crate::audience) async fn measure_with_newest(
          (select id, null, null from meant order by updated_at desc, id desc limit ",
     );
     statement.sql.push_bind(limit).push(")");
-    let rows: Vec<IdOrCount> =
-        statement.sql.build_query_as().persistent(false).fetch_all(tx).await.map_err(refused)?;
+    statement.before(tx).await?;
+    let query = statement.sql.build_query_as().persistent(false);
+    let rows: Vec<IdOrCount> = query.fetch_all(&mut *tx).await.map_err(refused)?;
+    statement.after(tx).await?;
     let (mut measured, mut newest) = (Measured::default(), Vec::new());
     for row in rows {
         match row {
@@ -163,7 +169,7 @@ pub(in crate::audience) async fn measure_with_newest(
 }
 
 /// Which of these profiles match each of these queries. A profile that is unknown or deleted is left out.
-pub(in crate::audience) async fn matching(
+pub(crate) async fn matching(
     tx: &mut PgConnection,
     frames: &[Frame<'_>],
     users: &[UserId],
@@ -190,7 +196,7 @@ pub(in crate::audience) async fn matching(
 }
 
 /// A page of matching profiles in id order.
-pub(in crate::audience) async fn page(
+pub(crate) async fn page(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     after: Option<UserId>,

@@ -3,7 +3,7 @@
 use kernel::Channel;
 
 use super::{Frame, statement::Statement};
-use crate::audience::model::{SubscriptionPreference, Targeting};
+use crate::model::{SubscriptionPreference, Targeting};
 
 impl Statement<'_> {
     /// Writes the number of the reason why a profile cannot be reached, from the tables that [`Self::join_exclusions`]

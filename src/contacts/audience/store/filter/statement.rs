@@ -1,10 +1,10 @@
 //! A targeting as conditions on profiles.
 
-use kernel::{Timestamp, UserId};
-use sqlx::{Postgres, QueryBuilder};
+use kernel::{Result, Timestamp, UserId};
+use sqlx::{PgConnection, Postgres, QueryBuilder};
 
-use super::{Frame, PeopleSet};
-use crate::audience::{
+use super::{Frame, PeopleSet, source::Source};
+use crate::{
     model::{
         Criterion, Filter, FilterGroup, Join, SavedTargetings, Scalar, Targeting,
         filter::{
@@ -22,16 +22,50 @@ pub(super) struct Statement<'a> {
     segments: usize,
     /// Whether [`Self::reason`] is part of it.
     pub(super) has_reason: bool,
+    /// The filter by whose people profiles are found, by its key.
+    source: Option<String>,
 }
 
 impl<'a> Statement<'a> {
     pub(super) fn new(frame: Frame<'a>, begin: &str) -> Self {
-        Self { frame, sql: QueryBuilder::new(begin), segments: 0, has_reason: false }
+        Self { frame, sql: QueryBuilder::new(begin), segments: 0, has_reason: false, source: None }
+    }
+
+    /// Writes where profiles are found: by a filter's people, in the order of the key, where all of the audience are among
+    /// them; else among all profiles. Looking each profile up in a large set takes longer than walking along it.
+    pub(super) fn push_from(&mut self) {
+        let Some(Source { key, number }) = self.frame.source() else {
+            self.sql.push(" from users u");
+            return;
+        };
+        self.source = Some(key);
+        self.sql.push(" from (select ids from audience_people where filter = ").push_bind(number);
+        self.sql.push(") p cross join lateral (select * from users where workspace_id = ");
+        self.workspace();
+        self.sql.push(" and id = any(p.ids) offset 0) u");
     }
 
     /// Continues with another query.
     pub(super) fn continue_with(&mut self, frame: Frame<'a>) {
         self.frame = frame;
+    }
+
+    /// Prepares for a statement whose profiles are found by a filter's people: the planner takes these to be few, and would
+    /// look at all rows of what it joins for each.
+    pub(super) async fn before(&self, tx: &mut PgConnection) -> Result<()> {
+        self.set_nested_loops(tx, "set local enable_nestloop = off").await
+    }
+
+    /// Permits what [`Self::before`] forbids.
+    pub(super) async fn after(&self, tx: &mut PgConnection) -> Result<()> {
+        self.set_nested_loops(tx, "set local enable_nestloop = on").await
+    }
+
+    async fn set_nested_loops(&self, tx: &mut PgConnection, sql: &'static str) -> Result<()> {
+        if self.source.is_some() {
+            sqlx::raw_sql(sql).execute(tx).await?;
+        }
+        Ok(())
     }
 
     pub(super) fn workspace(&mut self) {
@@ -105,6 +139,12 @@ impl<'a> Statement<'a> {
             }
             Filter::List(filter) => self.or_complement(filter.not(), |s| s.list(filter)),
             Filter::Segment(filter) => self.or_complement(filter.not(), |s| s.segment(filter)),
+            // Profiles are found by it.
+            Filter::Event(_) | Filter::Engagement(_)
+                if self.source.as_ref().is_some_and(|source| *source == filter.key()) =>
+            {
+                self.sql.push("true");
+            }
             Filter::Event(_) | Filter::Engagement(_) => {
                 let people = &self.frame.people[&filter.key()];
                 let outside = matches!(people, PeopleSet::Stored { outside: true, .. });

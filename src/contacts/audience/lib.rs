@@ -9,4 +9,7 @@
 
 pub mod model;
 pub mod ops;
+mod state;
 mod store;
+
+pub use self::state::AudienceState;

@@ -1,0 +1,247 @@
+//! Why a page, or a part of it, cannot be shown.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use kernel::Error;
+use maud::{Markup, html};
+use serde::Deserialize;
+use web::http::OwnError;
+
+use crate::view;
+
+/// The beginning of the API's text for a missing scope; the scope follows.
+const MISSING_SCOPE: &str = "Missing required scope: ";
+/// The API's text without PostgreSQL.
+const NO_POSTGRES: &str = "The control-plane store is unavailable";
+/// The API's text without ClickHouse.
+const NO_CLICKHOUSE: &str = "The analytics store is unavailable";
+
+/// A refusal or a failure, of the API or of the console itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    /// The API's own text.
+    pub(crate) message: String,
+    /// One text for each field that broke a rule; each begins with the field's path.
+    pub(crate) errors: Vec<String>,
+}
+
+/// The result of what may fail for a page.
+pub(crate) type PageResult<T> = Result<T, Failure>;
+
+/// The API's body of errors.
+#[derive(Deserialize)]
+struct ErrorBody {
+    message: String,
+    #[serde(default)]
+    errors: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), errors: Vec::new() }
+    }
+
+    /// There is nothing at this address.
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Not Found")
+    }
+
+    /// The page needs a scope that the session lacks.
+    pub(crate) fn missing_scope(scope: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, format!("{MISSING_SCOPE}{scope}"))
+    }
+
+    /// A failure that is the server's own, with its cause in the log.
+    pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(error = %cause, "a page of the console failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+    }
+
+    /// The refusal that an answer of the API is.
+    pub(crate) fn of_answer(status: StatusCode, body: &[u8]) -> Self {
+        match serde_json::from_slice::<ErrorBody>(body) {
+            Ok(ErrorBody { message, errors }) => Self { status, message, errors },
+            Err(_) => {
+                Self::new(status, status.canonical_reason().unwrap_or("The API did not answer"))
+            }
+        }
+    }
+
+    /// The text for people, in one sentence.
+    pub(crate) fn text(&self) -> String {
+        match self.message.as_str() {
+            NO_POSTGRES => "PostgreSQL is unavailable".to_owned(),
+            NO_CLICKHOUSE => "ClickHouse is unavailable".to_owned(),
+            _ => self.message.clone(),
+        }
+    }
+
+    /// The scope that was missing, if that is the reason.
+    pub(crate) fn scope(&self) -> Option<&str> {
+        let scope = self.message.strip_prefix(MISSING_SCOPE)?;
+        scope.split(' ').next()
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
+    /// Whether fields broke rules, so that a form can be shown once more.
+    pub(crate) fn is_of_fields(&self) -> bool {
+        matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::CONFLICT)
+    }
+
+    /// The problem of a field, without its path; of fields inside of it as well.
+    pub(crate) fn at(&self, field: &str) -> Option<String> {
+        self.errors.iter().find_map(|error| {
+            let rest = error.strip_prefix(field)?;
+            let inner = rest.starts_with(['.', '[']);
+            if inner { Some(error.clone()) } else { rest.strip_prefix(' ').map(str::to_owned) }
+        })
+    }
+
+    /// What belongs to none of these fields.
+    pub(crate) fn elsewhere(&self, fields: &[&str]) -> Option<String> {
+        let is_shown = |error: &&String| {
+            fields.iter().any(|field| {
+                let rest = error.strip_prefix(*field);
+                rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
+            })
+        };
+        let others: Vec<&str> =
+            self.errors.iter().filter(|it| !is_shown(it)).map(String::as_str).collect();
+        if self.errors.is_empty() {
+            Some(self.text())
+        } else {
+            (!others.is_empty()).then(|| others.join("; "))
+        }
+    }
+
+    /// The failure in place of a part of a page.
+    pub(crate) fn card(&self, title: &str) -> Markup {
+        view::card(
+            title,
+            &html! {
+                (view::alert(&self.text()))
+                @if self.status == StatusCode::SERVICE_UNAVAILABLE {
+                    p class="quiet" { "Reload the page in a moment." }
+                }
+            },
+        )
+    }
+
+    /// The whole page's content for this failure.
+    pub(crate) fn content(&self) -> Markup {
+        html! {
+            h1 { (self.title()) }
+            p { (self.explanation()) }
+            @if !self.errors.is_empty() {
+                ul { @for error in &self.errors { li { (error) } } }
+            }
+            p { a href=(crate::HOME) { "Home" } }
+        }
+    }
+
+    /// The title of the page for this failure.
+    pub(crate) fn title(&self) -> String {
+        match self.status {
+            StatusCode::FORBIDDEN => "Not allowed".to_owned(),
+            StatusCode::NOT_FOUND => "Not found".to_owned(),
+            StatusCode::SERVICE_UNAVAILABLE => self.text(),
+            StatusCode::TOO_MANY_REQUESTS => "Too many requests".to_owned(),
+            status if status.is_server_error() => "Something failed".to_owned(),
+            _ => "That did not work".to_owned(),
+        }
+    }
+
+    fn explanation(&self) -> String {
+        match (self.scope(), self.status) {
+            (Some(scope), _) => format!(
+                "This session does not have the scope {scope}. Sign in by a link that has it: \
+                 millrace console link --workspace NAME --scopes …"
+            ),
+            (None, StatusCode::NOT_FOUND) => {
+                "There is nothing at this address, or it is in another workspace.".to_owned()
+            }
+            (None, StatusCode::SERVICE_UNAVAILABLE) => {
+                "What has been acknowledged is safe. Reload the page in a moment.".to_owned()
+            }
+            (None, StatusCode::INTERNAL_SERVER_ERROR) => {
+                "The cause is in the log of the server.".to_owned()
+            }
+            _ => self.text(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::Store(_) | Error::Unavailable { .. } if error.is_unavailable() => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Error::Throttled { .. } | Error::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Error::NotFound(_) | Error::RouteNotFound => StatusCode::NOT_FOUND,
+            Error::Forbidden { .. } | Error::Denied(_) => StatusCode::FORBIDDEN,
+            Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Error::Store(_) | Error::Internal(_) | Error::Unavailable { .. } => {
+                return Self::internal(&error);
+            }
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, error.message())
+    }
+}
+
+/// The gate makes the page of it, with the navigation around it.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status;
+        response.extensions_mut().insert(OwnError);
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(errors: &[&str]) -> Failure {
+        let errors = errors.iter().map(|it| (*it).to_owned()).collect();
+        Failure { errors, ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request") }
+    }
+
+    #[test]
+    fn problems_are_found_at_their_fields() {
+        let failure = of(&["name is required", "targeting.groups[0] is empty", "tags[1] is long"]);
+        assert_eq!(failure.at("name").as_deref(), Some("is required"));
+        assert_eq!(failure.at("tags").as_deref(), Some("tags[1] is long"));
+        assert_eq!(failure.at("nam"), None);
+        let rest = failure.elsewhere(&["name", "tags"]);
+        assert_eq!(rest.as_deref(), Some("targeting.groups[0] is empty"));
+        assert_eq!(failure.elsewhere(&["name", "tags", "targeting"]), None);
+    }
+
+    #[test]
+    fn the_stores_are_named_as_people_know_them() {
+        let body = br#"{"statusCode":503,"message":"The analytics store is unavailable"}"#;
+        let failure = Failure::of_answer(StatusCode::SERVICE_UNAVAILABLE, body);
+        assert_eq!(failure.text(), "ClickHouse is unavailable");
+        assert_eq!(Failure::from(Error::store_unavailable()).text(), "PostgreSQL is unavailable");
+    }
+
+    #[test]
+    fn a_missing_scope_is_named() {
+        let failure = Failure::missing_scope("users:read");
+        assert_eq!(failure.scope(), Some("users:read"));
+        let by_channel = "Missing required scope: sms_suppression:read (channel sms)";
+        let failure = Failure::new(StatusCode::FORBIDDEN, by_channel);
+        assert_eq!(failure.scope(), Some("sms_suppression:read"));
+    }
+}

@@ -1,0 +1,216 @@
+//! What every request of the console passes: headers, the session, CSRF, and failures as pages.
+
+use axum::{
+    Router,
+    extract::{FromRequest as _, Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse as _, Redirect, Response},
+};
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, SET_COOKIE,
+        X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    },
+    request::Parts,
+};
+use secrecy::SecretString;
+use subtle::ConstantTimeEq as _;
+use web::http::{BodyOwner, Client, FormBody, OwnError, RequestId};
+
+use crate::{
+    failure::Failure,
+    in_process::Asker,
+    sign_in::{Cookies, SESSION_COOKIE, Session, remember_wanted},
+    state::ConsoleState,
+    view,
+    visitor::{Form, NOTICE_COOKIE, Visitor},
+};
+
+/// The policy of every page: nothing but this server's own files, no script in a page, no frame around it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
+/// Bytes of a form, files in it included.
+const FORM_BYTES_MAX: usize = 8 << 20;
+/// The header in which scripts send the CSRF token.
+const X_CSRF_TOKEN: &str = "x-csrf-token";
+/// The field in which forms send it.
+const CSRF_FIELD: &str = "csrf_token";
+/// By it, parts of pages are asked for.
+const HX_REQUEST: &str = "hx-request";
+const HX_REDIRECT: HeaderName = HeaderName::from_static("hx-redirect");
+const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// Pages that need no session.
+pub(crate) fn public(routes: Router<ConsoleState>) -> Router<ConsoleState> {
+    routes.layer(middleware::from_fn(bare)).layer(middleware::from_fn(headers))
+}
+
+/// Pages that need a session.
+pub(crate) fn signed_in(
+    routes: Router<ConsoleState>,
+    state: &ConsoleState,
+) -> Router<ConsoleState> {
+    routes
+        .layer(middleware::from_fn_with_state(state.clone(), admit))
+        .layer(middleware::from_fn(headers))
+}
+
+/// Headers of every answer.
+async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(OwnError);
+    let headers = response.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_ROBOTS_TAG, "noindex"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Makes pages of failures, without a navigation.
+async fn bare(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    match response.extensions().get::<Failure>() {
+        Some(failure) => view::bare_page(failure.status, &failure.title(), &failure.content()),
+        None => response,
+    }
+}
+
+/// Lets a request of a live session through, a change only with the session's CSRF token.
+async fn admit(
+    State(state): State<ConsoleState>,
+    client: Client,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let is_part = head.headers.contains_key(HX_REQUEST);
+    let session = match session(&state, &head, client).await {
+        Ok(Some(session)) => session,
+        Ok(None) => return to_sign_in(&state, &head, is_part),
+        Err(failure) => return alone(&failure),
+    };
+    let visitor = visitor(&state, &head, session);
+    let mut request = Request::from_parts(head, body);
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        request.extensions_mut().insert(BodyOwner(visitor.person().tenant.workspace));
+        request = match with_form(&state, &visitor, request).await {
+            Ok(request) => request,
+            Err(failure) => return shown(&visitor, &failure, is_part),
+        };
+    }
+    request.extensions_mut().insert(visitor.clone());
+    let mut response = next.run(request).await;
+    if let Some(failure) = response.extensions().get::<Failure>() {
+        response = shown(&visitor, failure, is_part);
+    }
+    if visitor.has_notice() && response.status() == StatusCode::OK && !is_part {
+        let forget = crate::sign_in::forget(NOTICE_COOKIE, state.is_secure());
+        response.headers_mut().append(SET_COOKIE, forget);
+    }
+    response
+}
+
+async fn session(
+    state: &ConsoleState,
+    head: &Parts,
+    client: Client,
+) -> Result<Option<Session>, Failure> {
+    let Some(token) = Cookies(&head.headers).get(SESSION_COOKIE) else { return Ok(None) };
+    let services = state.services();
+    let token = SecretString::from(token);
+    state.session_failures().check(client)?;
+    let found = Session::find(services.db(), services.clock().now(), &token).await?;
+    if found.is_none() {
+        state.session_failures().count(client);
+    }
+    Ok(found)
+}
+
+fn visitor(state: &ConsoleState, head: &Parts, session: Session) -> Visitor {
+    let asker = Asker {
+        api: state.api().clone(),
+        person: std::sync::Arc::clone(&session.person),
+        request_id: head.extensions.get::<RequestId>().cloned(),
+        user_agent: head.headers.get(http::header::USER_AGENT).cloned(),
+    };
+    let notice = Cookies(&head.headers).get(NOTICE_COOKIE).filter(|text| !text.is_empty());
+    Visitor::new(state, session, asker, notice)
+}
+
+/// Without a session every address leads to the page that signs in, and from there back.
+fn to_sign_in(state: &ConsoleState, head: &Parts, is_part: bool) -> Response {
+    let to = crate::SIGN_IN;
+    let mut response = if is_part {
+        let mut response = StatusCode::UNAUTHORIZED.into_response();
+        response.headers_mut().insert(HX_REDIRECT, HeaderValue::from_static(to));
+        response
+    } else {
+        Redirect::to(to).into_response()
+    };
+    let address = head.uri.path_and_query().map_or("", http::uri::PathAndQuery::as_str);
+    if head.method == Method::GET
+        && !is_part
+        && let Some(cookie) = remember_wanted(address, state.is_secure())
+    {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Reads the form of a change and checks its CSRF token. The handler finds the fields as [`Form`].
+async fn with_form(
+    state: &ConsoleState,
+    visitor: &Visitor,
+    request: Request,
+) -> Result<Request, Failure> {
+    let refused = || {
+        let text = "The form is not of this session: reload the page and send it again";
+        Failure::new(StatusCode::FORBIDDEN, text)
+    };
+    let sent = request.headers().get(X_CSRF_TOKEN).map(|it| it.as_bytes().to_vec());
+    if sent.as_ref().is_some_and(|sent| !is_same(sent, visitor.csrf())) {
+        return Err(refused());
+    }
+    let mut head = Request::new(axum::body::Body::empty());
+    *head.method_mut() = request.method().clone();
+    *head.uri_mut() = request.uri().clone();
+    *head.headers_mut() = request.headers().clone();
+    *head.extensions_mut() = request.extensions().clone();
+    let FormBody(fields) = FormBody::<FORM_BYTES_MAX>::from_request(request, state)
+        .await
+        .map_err(|refused| Failure::from(refused.0))?;
+    let form = Form::new(fields);
+    let field = form.text(CSRF_FIELD);
+    if sent.is_none() && !field.is_some_and(|sent| is_same(sent.as_bytes(), visitor.csrf())) {
+        return Err(refused());
+    }
+    head.extensions_mut().insert(form);
+    Ok(head)
+}
+
+fn is_same(sent: &[u8], own: &str) -> bool {
+    sent.ct_eq(own.as_bytes()).into()
+}
+
+fn alone(failure: &Failure) -> Response {
+    view::bare_page(failure.status, &failure.title(), &failure.content())
+}
+
+/// The page of a failure, or for a part of a page the failure alone.
+fn shown(visitor: &Visitor, failure: &Failure, is_part: bool) -> Response {
+    if is_part {
+        return view::part(failure.status, &view::alert(&failure.text()));
+    }
+    visitor.page_of_failure(failure)
+}

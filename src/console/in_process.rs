@@ -1,0 +1,195 @@
+//! The API, asked in this process by the router that answers everyone else.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, extract::Request, response::Response};
+use bytes::Bytes;
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode, Uri,
+    header::{CONTENT_TYPE, USER_AGENT},
+};
+use http_body_util::BodyExt as _;
+use kernel::Clock;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Serialize, de::DeserializeOwned};
+use url::form_urlencoded;
+use web::{
+    auth::SignedIn,
+    http::{Front, RequestId},
+};
+
+use crate::failure::{Failure, PageResult};
+
+/// Longest wait for an answer, so that a page comes although a store hangs.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// Largest answer that a page reads whole, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// What a segment of a path may hold as it is.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The API's router. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Api(Front);
+
+impl Api {
+    pub(crate) fn new(router: Router, clock: Clock) -> Self {
+        Self(web::http::front(router, clock))
+    }
+}
+
+/// For whom the API is asked, and in which request.
+#[derive(Debug, Clone)]
+pub(crate) struct Asker {
+    pub(crate) api: Api,
+    pub(crate) person: Arc<SignedIn>,
+    pub(crate) request_id: Option<RequestId>,
+    pub(crate) user_agent: Option<HeaderValue>,
+}
+
+/// A call of the API. Nothing is sent until its answer is awaited.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Call<'a> {
+    asker: &'a Asker,
+    method: Method,
+    path: String,
+    /// The parameters, percent-encoded, without a question mark.
+    query: String,
+    body: Option<(HeaderValue, Bytes)>,
+    wait_max: Duration,
+}
+
+impl Asker {
+    /// A call of this method and path, whose segments are encoded already: see [`path`].
+    pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+        Call {
+            asker: self,
+            method,
+            path: path.into(),
+            query: String::new(),
+            body: None,
+            wait_max: ANSWER_MAX,
+        }
+    }
+}
+
+/// A path of these segments, each encoded.
+pub(crate) fn path<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        path.push('/');
+        path.extend(utf8_percent_encode(segment, SEGMENT));
+    }
+    path
+}
+
+impl Call<'_> {
+    /// Adds a parameter of the query.
+    pub(crate) fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        let pairs = form_urlencoded::Serializer::new(std::mem::take(&mut self.query));
+        self.query = { pairs }.append_pair(name, value.as_ref()).finish();
+        self
+    }
+
+    /// Adds a parameter that has a value and not otherwise.
+    pub(crate) fn query_if<V: AsRef<str>>(self, name: &str, value: Option<V>) -> Self {
+        match value {
+            Some(value) if !value.as_ref().is_empty() => self.query(name, value),
+            _ => self,
+        }
+    }
+
+    /// Sends this body as JSON.
+    pub(crate) fn json<T: Serialize + ?Sized>(mut self, body: &T) -> PageResult<Self> {
+        let bytes = serde_json::to_vec(body).map_err(|fault| Failure::internal(&fault))?;
+        self.body = Some((HeaderValue::from_static("application/json"), bytes.into()));
+        Ok(self)
+    }
+
+    /// Waits longer than pages usually may.
+    pub(crate) fn within(mut self, wait_max: Duration) -> Self {
+        self.wait_max = wait_max;
+        self
+    }
+
+    /// Reads the answer as JSON.
+    ///
+    /// # Errors
+    /// What the API refuses, or a failure.
+    pub(crate) async fn read<T: DeserializeOwned>(self) -> PageResult<T> {
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|fault| Failure::internal(&fault))
+    }
+
+    /// Awaits success and drops the answer.
+    ///
+    /// # Errors
+    /// What the API refuses, or a failure.
+    pub(crate) async fn done(self) -> PageResult<()> {
+        self.bytes().await.map(drop)
+    }
+
+    /// The body of a successful answer.
+    async fn bytes(self) -> PageResult<Bytes> {
+        let wait_max = self.wait_max;
+        let whole = async {
+            let (head, body) = self.answer().await?.into_parts();
+            let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX);
+            let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
+            if head.status.is_success() {
+                Ok(bytes)
+            } else {
+                Err(Failure::of_answer(head.status, &bytes))
+            }
+        };
+        tokio::time::timeout(wait_max, whole).await.unwrap_or_else(|_| {
+            let text = format!("No answer came within {} seconds", wait_max.as_secs());
+            Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, text))
+        })
+    }
+
+    /// The answer as it begins, whatever its status: for those that go on.
+    ///
+    /// # Errors
+    /// When the path is none.
+    pub(crate) async fn answer(mut self) -> PageResult<Response> {
+        if !self.query.is_empty() {
+            self.path.push('?');
+            self.path.push_str(&self.query);
+        }
+        let uri: Uri = self.path.parse().map_err(|fault| Failure::internal(&fault))?;
+        let (kind, body) = match self.body {
+            Some((kind, bytes)) => (Some(kind), Body::from(bytes)),
+            None => (None, Body::empty()),
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        if let Some(kind) = kind {
+            headers.insert(CONTENT_TYPE, kind);
+        }
+        if let Some(agent) = &self.asker.user_agent {
+            headers.insert(USER_AGENT, agent.clone());
+        }
+        let id = self.asker.request_id.as_ref();
+        if let Some(id) = id.and_then(|id| HeaderValue::from_str(id.as_str()).ok()) {
+            headers.insert(X_REQUEST_ID, id);
+        }
+        request.extensions_mut().insert(Arc::clone(&self.asker.person));
+        Ok(self.asker.api.0.clone().answer(request).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_cannot_leave_their_path() {
+        assert_eq!(path(["users", "ann"]), "/users/ann");
+        assert_eq!(path(["users", "a/b?c#d", "events"]), "/users/a%2Fb%3Fc%23d/events");
+        assert_eq!(path(["users", "ä "]), "/users/%C3%A4%20");
+    }
+}

@@ -1,0 +1,46 @@
+//! The console: what the API can do, as pages for people.
+//!
+//! ```text
+//! browser ─▶ gate (session, CSRF, scope) ─▶ pages/<name> ─▶ in_process (the API's own router) ─▶ view (HTML)
+//! ```
+//!
+//! Pages read and write through the API's router, in this process, as the person who is signed in: the same
+//! operations with the same scopes. Only signing in has tables of its own.
+
+mod assets;
+mod failure;
+mod gate;
+mod in_process;
+mod pages;
+mod state;
+mod view;
+mod visitor;
+
+pub mod sign_in;
+
+use axum::{Router, response::Redirect, routing::get};
+use url::Url;
+use web::Services;
+
+use self::state::ConsoleState;
+
+/// The address of the console.
+pub(crate) const HOME: &str = "/console";
+/// The address that signs in.
+pub(crate) const SIGN_IN: &str = "/console/login";
+/// The address that signs out.
+pub(crate) const SIGN_OUT: &str = "/console/logout";
+
+/// The pages, and the way to them from `/`. `api` is the router that they ask; `public_url` is the address by which
+/// people reach this server.
+pub fn routes(services: &Services, api: Router, public_url: &Url) -> Router {
+    let state = ConsoleState::new(services.clone(), api, public_url, pages::entries());
+    let to_home = async || Redirect::temporary(HOME);
+    Router::new()
+        .route("/", get(to_home))
+        .route("/console/", get(to_home))
+        .merge(assets::routes())
+        .merge(gate::public(sign_in::routes()))
+        .merge(gate::signed_in(pages::routes(), &state))
+        .with_state(state)
+}

@@ -1,0 +1,45 @@
+//! `/console/health`: what this process measures of itself, a panel for each of its parts.
+
+mod metrics;
+mod panels;
+
+use axum::{Router, extract::State, response::Response, routing::get};
+use http::StatusCode;
+use maud::{Markup, html};
+use web::auth::ScopeName;
+
+use self::metrics::Metrics;
+use crate::{
+    state::ConsoleState,
+    view::{self, Entry},
+    visitor::Visitor,
+};
+
+pub(super) const ENTRY: Entry =
+    Entry { name: "Health", path: "/console/health", scopes: &[ScopeName::SettingsRead] };
+/// The address of the panels alone, which the page asks for again and again.
+const PANELS: &str = "/console/health/panels";
+
+pub(super) fn routes() -> Router<ConsoleState> {
+    Router::new().route(ENTRY.path, get(show)).route(PANELS, get(refresh))
+}
+
+async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
+    let content = html! {
+        h1 { "Health" }
+        p class="quiet" {
+            "Of this process, since it started; every panel names its metrics, which "
+            code { "GET /metrics" } " on the admin listener has, too. A cluster has a page on each node."
+        }
+        div hx-get=(PANELS) hx-trigger="every 10s" hx-swap="innerHTML" { (measured(&state)) }
+    };
+    visitor.page(&ENTRY, ENTRY.name, &content)
+}
+
+async fn refresh(State(state): State<ConsoleState>, _: Visitor) -> Response {
+    view::part(StatusCode::OK, &measured(&state))
+}
+
+fn measured(state: &ConsoleState) -> Markup {
+    panels::all(&Metrics::parse(&state.services().metrics_text()))
+}

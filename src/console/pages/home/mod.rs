@@ -1,0 +1,214 @@
+//! `/console`: what happens now, and what needs attention.
+
+use axum::{Router, response::Response, routing::get};
+use futures_util::future;
+use kernel::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+use web::auth::ScopeName;
+
+use crate::{
+    failure::PageResult,
+    state::ConsoleState,
+    view::{self, Chart, Entry, Series, Sources, Tone, Unit},
+    visitor::Visitor,
+};
+
+pub(super) const ENTRY: Entry = Entry { name: "Home", path: crate::HOME, scopes: &[] };
+
+/// Refused events are counted over this many milliseconds.
+const REFUSED_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Running campaigns that are named.
+const CAMPAIGNS_SHOWN: &str = "5";
+
+pub(super) fn routes() -> Router<ConsoleState> {
+    Router::new().route(ENTRY.path, get(show))
+}
+
+async fn show(visitor: Visitor) -> Response {
+    let (people, campaigns, refused, events) =
+        future::join4(people(&visitor), campaigns(&visitor), refused(&visitor), events(&visitor))
+            .await;
+    let is_new = matches!(&events, Some(Ok(events)) if events.total() == 0.0)
+        && matches!(&people, Some(Ok(0)));
+    let content = html! {
+        h1 { "Home" }
+        div class="figures" {
+            @if let Some(people) = &people {
+                (count_figure("People", people, Some("/console/people"), Tone::Neutral))
+            }
+            @if let Some(events) = &events {
+                @let total = events.as_ref().map(Trend::total).map_err(Clone::clone);
+                (number_figure("Events in 24 hours", &total))
+            }
+            @if let Some(refused) = &refused {
+                @let tone = if matches!(refused, Ok(1..)) { Tone::Warning } else { Tone::Neutral };
+                (count_figure("Refused in 24 hours", refused, Some("/console/live?status=rejected"), tone))
+            }
+            @if let Some(campaigns) = &campaigns {
+                @let total = campaigns.as_ref().map(|it| it.pagination.total).map_err(Clone::clone);
+                (count_figure("Running campaigns", &total, None, Tone::Neutral))
+            }
+        }
+        @if is_new { (first_steps(&visitor)) }
+        @if let Some(events) = &events { (events_card(events)) }
+        @if let Some(campaigns) = &campaigns { (campaigns_card(campaigns)) }
+    };
+    visitor.page(&ENTRY, ENTRY.name, &content)
+}
+
+fn count_figure(label: &str, count: &PageResult<u64>, href: Option<&str>, tone: Tone) -> Markup {
+    match count {
+        Ok(count) => view::figure(label, &html! { (view::count(*count)) }, href, tone),
+        Err(failure) => unknown(label, &failure.text()),
+    }
+}
+
+fn number_figure(label: &str, number: &PageResult<f64>) -> Markup {
+    match number {
+        Ok(number) => view::figure(label, &html! { (view::decimal(*number)) }, None, Tone::Neutral),
+        Err(failure) => unknown(label, &failure.text()),
+    }
+}
+
+fn unknown(label: &str, reason: &str) -> Markup {
+    view::figure(label, &html! { span title=(reason) { "–" } }, None, Tone::Bad)
+}
+
+#[derive(Deserialize)]
+struct Total {
+    total: u64,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    pagination: Total,
+}
+
+async fn people(visitor: &Visitor) -> Option<PageResult<u64>> {
+    visitor.may(ScopeName::UsersRead).then_some(())?;
+    let page = visitor.get("/users").query("limit", "1").read::<Counted>().await;
+    Some(page.map(|page| page.pagination.total))
+}
+
+async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
+    visitor.may(ScopeName::EventsRead).then_some(())?;
+    let since = Timestamp::from_millis(visitor.now().millis() - REFUSED_MS).to_string();
+    let call = visitor.get("/events/rejected").query("since", since).query("limit", "1");
+    Some(call.read::<Total>().await.map(|list| list.total))
+}
+
+#[derive(Deserialize)]
+struct Campaigns {
+    data: Vec<Campaign>,
+    pagination: Total,
+}
+
+#[derive(Deserialize)]
+struct Campaign {
+    name: String,
+    channel: String,
+}
+
+async fn campaigns(visitor: &Visitor) -> Option<PageResult<Campaigns>> {
+    visitor.may(ScopeName::CampaignsRead).then_some(())?;
+    let call = visitor.get("/campaigns").query("status", "active").query("limit", CAMPAIGNS_SHOWN);
+    Some(call.read().await)
+}
+
+fn campaigns_card(campaigns: &PageResult<Campaigns>) -> Markup {
+    let campaigns = match campaigns {
+        Ok(campaigns) => campaigns,
+        Err(failure) => return failure.card("Running campaigns"),
+    };
+    view::card(
+        "Running campaigns",
+        &html! {
+            @if campaigns.data.is_empty() { p class="quiet" { "None is running." } }
+            ul {
+                @for campaign in &campaigns.data {
+                    li {
+                        bdi { (campaign.name) } " "
+                        (view::badge(Tone::Neutral, &campaign.channel))
+                    }
+                }
+            }
+        },
+    )
+}
+
+#[derive(Deserialize)]
+struct Trend {
+    intervals: Vec<Timestamp>,
+    series: Vec<TrendSeries>,
+    #[serde(skip)]
+    labels: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct TrendSeries {
+    values: Vec<Option<f64>>,
+    total: Option<f64>,
+}
+
+impl Trend {
+    fn total(&self) -> f64 {
+        self.series.first().and_then(|series| series.total).unwrap_or(0.0)
+    }
+}
+
+async fn events(visitor: &Visitor) -> Option<PageResult<Trend>> {
+    visitor.may(ScopeName::EventsRead).then_some(())?;
+    let zone = visitor.zone();
+    let question = json!({
+        "series": [{"metric": "count", "label": "Events"}], "interval": "hour",
+        "last": {"amount": 24, "unit": "hours"}, "timezone": zone.name(),
+    });
+    let asked = async {
+        let call = visitor.call(http::Method::POST, "/insights/trends").json(&question)?;
+        let mut trend = call.read::<Trend>().await?;
+        let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
+        trend.labels = trend.intervals.iter().map(hour).collect();
+        Ok(trend)
+    };
+    Some(asked.await)
+}
+
+fn events_card(trend: &PageResult<Trend>) -> Markup {
+    let trend = match trend {
+        Ok(trend) => trend,
+        Err(failure) => return failure.card("Events by hour"),
+    };
+    let values = trend.series.first().map(|series| series.values.clone()).unwrap_or_default();
+    let chart = Chart {
+        title: "Events by hour".to_owned(),
+        unit: Unit::Number,
+        times: trend.intervals.iter().map(|at| at.millis() / 1_000).collect(),
+        labels: trend.labels.clone(),
+        series: vec![Series { label: "Events".to_owned(), values, is_compared: false }],
+    };
+    view::card("Events by hour", &view::chart(&chart, &Sources::default()))
+}
+
+/// What an empty workspace teaches.
+fn first_steps(visitor: &Visitor) -> Markup {
+    let command = format!(
+        "curl -s {}/events/track -H 'Authorization: Bearer KEY' \\\n  \
+         -H 'Content-Type: application/json' \\\n  \
+         -d '{{\"userId\":\"ann\",\"eventName\":\"Order Completed\",\
+         \"properties\":{{\"orderId\":\"1\",\"total\":49.90,\"currency\":\"EUR\"}}}}'",
+        visitor.server_url()
+    );
+    view::empty(
+        "No event has arrived yet",
+        &html! {
+            p { "Track the first one with a key of this workspace:" }
+            (view::copyable(&command))
+            p class="quiet" {
+                "A key comes from " code { "millrace keys create --workspace NAME --scopes '*'" } ". "
+                "The description of the API is at " a href="/docs" { "/docs" } "."
+            }
+        },
+    )
+}

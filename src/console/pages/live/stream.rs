@@ -1,0 +1,52 @@
+//! The API's stream, passed on while the session is live.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    extract::{Query, State},
+    response::Response,
+};
+use futures_util::StreamExt as _;
+use http_body_util::BodyExt as _;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Filters;
+use crate::{
+    failure::{Failure, PageResult},
+    sign_in,
+    state::ConsoleState,
+    visitor::Visitor,
+};
+
+/// Interval of checks whether the session is live.
+const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(super) async fn pass(
+    State(state): State<ConsoleState>,
+    visitor: Visitor,
+    Query(filters): Query<Filters>,
+) -> PageResult<Response> {
+    let answer = filters.on(visitor.get("/events/live")).answer().await?;
+    let (head, body) = answer.into_parts();
+    if !head.status.is_success() {
+        let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
+        return Err(Failure::of_answer(head.status, &bytes));
+    }
+    let events = body.into_data_stream().take_until(Box::pin(ended(state, visitor)));
+    Ok(Response::from_parts(head, Body::from_stream(events)))
+}
+
+/// Waits until the session has ended. While PostgreSQL is away that cannot be known.
+async fn ended(state: ConsoleState, visitor: Visitor) {
+    let services = state.services();
+    let mut checks = interval(SESSION_CHECK_INTERVAL);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        checks.tick().await;
+        let now = services.clock().now();
+        if let Ok(false) = sign_in::is_live(services.db(), now, visitor.person()).await {
+            return;
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The page of a segment: its rules, its members, and whom it shares with another.
+
+use axum::{
+    extract::{Path, Query},
+    response::Response,
+};
+use futures_util::future;
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use web::auth::ScopeName;
+
+use super::{
+    ENTRY, Reach, Segment,
+    builder::Named,
+    draft::Draft,
+    editor::{self, FormTarget},
+};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view::{self, Choice, Column, Confirmation, Tab, Tone},
+    visitor::{Form, Visitor},
+};
+
+/// Members of one page.
+const PAGE: u64 = 50;
+/// The tabs of the page: the name in the address, and the label.
+const TABS: [(&str, &str); 3] =
+    [("rules", "Rules"), ("members", "Members"), ("overlap", "Overlap")];
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    tab: String,
+    offset: u64,
+    /// The id of the segment to compare with.
+    with: String,
+}
+
+pub(super) async fn show(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> PageResult<Response> {
+    let segment: Segment = visitor.get(path(["segments", &id])).read().await?;
+    Ok(page(&visitor, &segment, &asked, None).await)
+}
+
+async fn page(
+    visitor: &Visitor,
+    segment: &Segment,
+    asked: &Asked,
+    failure: Option<&Failure>,
+) -> Response {
+    let (current, _) = TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(TABS[0]);
+    let tab = match current {
+        "members" => members(visitor, segment, asked.offset).await,
+        "overlap" => overlap(visitor, segment, &asked.with).await,
+        _ => rules(visitor, segment).await,
+    };
+    let tab_links = TABS.map(|(name, label)| Tab {
+        label,
+        href: format!("{}?tab={name}", segment.path()),
+        is_current: name == current,
+    });
+    let content = html! {
+        p { a href=(ENTRY.path) { "Segments" } }
+        div class="head" {
+            h1 { bdi { (segment.name) } }
+            @if visitor.may(ScopeName::UsersWrite) { (deletion(visitor, segment)) }
+        }
+        @if let Some(failure) = failure { (view::alert(&failure.text())) }
+        (size(segment))
+        (view::tabs("Parts of the segment", &tab_links))
+        (tab)
+    };
+    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
+    visitor.page_with(status, &ENTRY, &segment.name, &content)
+}
+
+/// The number of members, and of those that a message can reach.
+fn size(segment: &Segment) -> Markup {
+    let of = |label: &str, number: u64| {
+        view::figure(label, &html! { (view::count(number)) }, None, Tone::Neutral)
+    };
+    html! {
+        div class="figures" {
+            @if let Some(count) = segment.count { (of("Members", count)) }
+            @if let Some(Reach { email, sms, whatsapp, push, viber }) = segment.reach {
+                (of("By email", email))
+                (of("By SMS", sms))
+                (of("By WhatsApp", whatsapp))
+                (of("By push", push))
+                (of("By Viber", viber))
+            }
+        }
+    }
+}
+
+async fn rules(visitor: &Visitor, segment: &Segment) -> Markup {
+    if !visitor.may(ScopeName::UsersWrite) {
+        return view::card("Targeting", &view::json(&segment.targeting));
+    }
+    let draft = Draft::of(&segment.name, &segment.description, &segment.targeting);
+    let target = FormTarget { title: segment.name.clone(), action: segment.path() };
+    editor::form(visitor, &target, &draft, None).await
+}
+
+#[derive(Deserialize)]
+struct Members {
+    data: Vec<Member>,
+    pagination: Pagination,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pagination {
+    total: u64,
+    has_more: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Member {
+    id: String,
+    external_id: Option<String>,
+    email: Option<String>,
+    phone: Option<String>,
+}
+
+async fn members(visitor: &Visitor, segment: &Segment, offset: u64) -> Markup {
+    let call = visitor
+        .get(path(["segments", &segment.id, "members"]))
+        .query("limit", PAGE.to_string())
+        .query("offset", offset.to_string());
+    let members: Members = match call.read().await {
+        Ok(members) => members,
+        Err(failure) => return failure.card("Members"),
+    };
+    if members.data.is_empty() {
+        return view::empty("No members", &html! { p { "No one matches the rules now." } });
+    }
+    let columns = [Column::text("Person"), Column::text("Email"), Column::text("Phone")];
+    let text = |text: &Option<String>| html! { (text.as_deref().unwrap_or("–")) };
+    let row = |member: &Member| {
+        let name = member.external_id.as_deref().or(member.email.as_deref());
+        let name = name.unwrap_or(&member.id);
+        vec![
+            html! { a href=(path(["console", "people", &member.id])) { bdi { (name) } } },
+            text(&member.email),
+            text(&member.phone),
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = members.data.iter().map(row).collect();
+    let address = |offset: u64| format!("{}?tab=members&offset={offset}", segment.path());
+    let before = (offset > 0).then(|| address(offset.saturating_sub(PAGE)));
+    let after = members.pagination.has_more.then(|| address(offset + PAGE));
+    html! {
+        p class="quiet" { (view::count(members.pagination.total)) " people" }
+        (view::table("Members", &columns, &rows))
+        (view::pager(before.as_deref(), after.as_deref()))
+    }
+}
+
+#[derive(Deserialize)]
+struct Others {
+    data: Vec<Named>,
+}
+
+/// How many people are in this segment, in another, and in both.
+async fn overlap(visitor: &Visitor, segment: &Segment, with: &str) -> Markup {
+    if !visitor.may(ScopeName::CampaignsRead) {
+        return Failure::missing_scope(ScopeName::CampaignsRead.as_str()).card("Overlap");
+    }
+    let others: Others = match visitor.get("/segments").query("limit", "200").read().await {
+        Ok(others) => others,
+        Err(failure) => return failure.card("Overlap"),
+    };
+    let others: Vec<Named> = others.data.into_iter().filter(|it| it.id != segment.id).collect();
+    if others.is_empty() {
+        return view::empty("No other segment", &html! { p { "Two can be compared here." } });
+    }
+    let choices: Vec<Choice<'_>> =
+        others.iter().map(|it| Choice { value: &it.id, label: &it.name }).collect();
+    let other = others.iter().find(|it| it.id == with);
+    html! {
+        form class="filters" method="get" action=(segment.path()) {
+            (view::hidden("tab", "overlap"))
+            (view::select("with", "With", with, &choices))
+            button class="button primary" type="submit" { "Compare" }
+        }
+        @if let Some(other) = other { (shared(visitor, segment, other).await) }
+    }
+}
+
+async fn shared(visitor: &Visitor, segment: &Segment, other: &Named) -> Markup {
+    let of = |ids: &[&str]| {
+        let filter = |id: &&str| json!({"type": "segment", "field": id, "operator": "member"});
+        let filters: Vec<Value> = ids.iter().map(filter).collect();
+        json!({"filterGroups": [{"filters": filters}]})
+    };
+    let (other_targeting, both_targeting) = (of(&[&other.id]), of(&[&segment.id, &other.id]));
+    let (theirs, both) = future::join(
+        editor::number(visitor, &other_targeting),
+        editor::number(visitor, &both_targeting),
+    )
+    .await;
+    let (theirs, both) = match (theirs, both) {
+        (Ok(theirs), Ok(both)) => (theirs, both),
+        (Err(failure), _) | (_, Err(failure)) => return failure.card("Overlap"),
+    };
+    let own = segment.count.unwrap_or_default();
+    let columns = [Column::text("People in"), Column::number("Number")];
+    let row = |name: Markup, number: u64| vec![name, html! { (view::count(number)) }];
+    let rows = [
+        row(html! { bdi { (segment.name) } }, own),
+        row(html! { bdi { (other.name) } }, theirs),
+        row(html! { "Both" }, both),
+        row(html! { "Only " bdi { (segment.name) } }, own.saturating_sub(both)),
+        row(html! { "Only " bdi { (other.name) } }, theirs.saturating_sub(both)),
+    ];
+    view::table("Overlap", &columns, &rows)
+}
+
+fn deletion(visitor: &Visitor, segment: &Segment) -> Markup {
+    view::confirm_by_name(&Confirmation {
+        id: "delete-segment",
+        button: "Delete…",
+        title: "Delete this segment?",
+        explanation: "Its people stay. A segment that a campaign or another segment uses is not deleted.",
+        name: &segment.name,
+        action: &format!("{}/delete", segment.path()),
+        csrf: visitor.csrf(),
+    })
+}
+
+pub(super) async fn delete(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> PageResult<Response> {
+    let segment: Segment = visitor.get(path(["segments", &id])).read().await?;
+    if form.filled("confirm") != Some(segment.name.trim()) {
+        let text = "The name that was typed is not that of the segment: nothing was deleted";
+        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
+        return Ok(page(&visitor, &segment, &Asked::default(), Some(&failure)).await);
+    }
+    match visitor.call(Method::DELETE, path(["segments", &id])).done().await {
+        Ok(()) => Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", segment.name))),
+        // It is in use; the text names by what.
+        Err(failure) if failure.is_of_fields() => {
+            Ok(page(&visitor, &segment, &Asked::default(), Some(&failure)).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}

@@ -1,0 +1,89 @@
+//! `/console/settings`: keys, channels, sender domains, members and the audit log, a tab each.
+
+mod audit;
+mod channels;
+mod domains;
+mod keys;
+mod members;
+mod snippets;
+
+use axum::{
+    Router,
+    response::Response,
+    routing::{get, post},
+};
+use http::StatusCode;
+use maud::{Markup, html};
+use web::auth::ScopeName;
+
+use crate::{
+    state::ConsoleState,
+    view::{self, Entry},
+    visitor::Visitor,
+};
+
+pub(super) const ENTRY: Entry =
+    Entry { name: "Settings", path: "/console/settings", scopes: &[ScopeName::SettingsRead] };
+
+/// A tab of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tab {
+    Keys,
+    Channels,
+    Domains,
+    Members,
+    Audit,
+}
+
+impl Tab {
+    const ALL: [Self; 5] = [Self::Keys, Self::Channels, Self::Domains, Self::Members, Self::Audit];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Keys => "Keys",
+            Self::Channels => "Channels",
+            Self::Domains => "Sender domains",
+            Self::Members => "Members and sessions",
+            Self::Audit => "Audit log",
+        }
+    }
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Keys => "/console/settings/keys",
+            Self::Channels => "/console/settings/channels",
+            Self::Domains => "/console/settings/domains",
+            Self::Members => "/console/settings/members",
+            Self::Audit => "/console/settings/audit",
+        }
+    }
+
+    /// The page with this tab.
+    fn page(self, visitor: &Visitor, status: StatusCode, content: &Markup) -> Response {
+        let tabs = Self::ALL.map(|tab| view::Tab {
+            label: tab.label(),
+            href: tab.path().to_owned(),
+            is_current: tab == self,
+        });
+        let content = html! {
+            h1 { "Settings" }
+            (view::tabs("Settings", &tabs))
+            (content)
+        };
+        visitor.page_with(status, &ENTRY, &format!("{} · Settings", self.label()), &content)
+    }
+}
+
+pub(super) fn routes() -> Router<ConsoleState> {
+    Router::new()
+        .route(ENTRY.path, get(keys::show))
+        .route(Tab::Keys.path(), get(keys::show).post(keys::create))
+        .route("/console/settings/keys/{keyId}/revoke", post(keys::revoke))
+        .route(Tab::Channels.path(), get(channels::show))
+        .route(Tab::Domains.path(), get(domains::show).post(domains::add))
+        .route("/console/settings/domains/{domainId}/check", post(domains::check))
+        .route("/console/settings/domains/{domainId}/delete", post(domains::delete))
+        .route(Tab::Members.path(), get(members::show))
+        .route("/console/settings/members/{sessionId}/revoke", post(members::revoke))
+        .route(Tab::Audit.path(), get(audit::show))
+}

@@ -1,0 +1,96 @@
+//! What the console holds while the server runs.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use axum::{Router, extract::FromRef};
+use url::Url;
+use web::{
+    Services,
+    http::{BodyBudget, TrustedProxies, failures::FailureRate},
+};
+
+use crate::{in_process::Api, view::Entry};
+
+/// Failed attempts to sign in that a peer has in a minute.
+const SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
+/// Cookies without a session that a peer may send in a minute: each is looked up in PostgreSQL.
+const SESSION_FAILURES: NonZeroU32 = NonZeroU32::new(60).expect("sixty is not zero");
+
+/// The state of the console. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct ConsoleState(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    services: Services,
+    api: Api,
+    /// The address by which people reach this server, without a slash at its end.
+    url: String,
+    /// Whether people come by HTTPS, so that cookies may be limited to it.
+    is_secure: bool,
+    sign_in_failures: FailureRate,
+    session_failures: FailureRate,
+    entries: Vec<Entry>,
+}
+
+impl ConsoleState {
+    pub(crate) fn new(
+        services: Services,
+        api: Router,
+        public_url: &Url,
+        entries: Vec<Entry>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            api: Api::new(api, services.clock().clone()),
+            services,
+            url: public_url.as_str().trim_end_matches('/').to_owned(),
+            is_secure: public_url.scheme() == "https",
+            sign_in_failures: FailureRate::per_minute("console_sign_in", SIGN_IN_FAILURES),
+            session_failures: FailureRate::per_minute("console_session", SESSION_FAILURES),
+            entries,
+        }))
+    }
+
+    pub(crate) fn services(&self) -> &Services {
+        &self.0.services
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.0.api
+    }
+
+    /// Whether people come by HTTPS, so that cookies may be limited to it.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.0.is_secure
+    }
+
+    /// The address by which people reach this server, without a slash at its end.
+    pub(crate) fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    pub(crate) fn sign_in_failures(&self) -> &FailureRate {
+        &self.0.sign_in_failures
+    }
+
+    pub(crate) fn session_failures(&self) -> &FailureRate {
+        &self.0.session_failures
+    }
+
+    /// Every page of the navigation, in its order.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.0.entries
+    }
+}
+
+impl FromRef<ConsoleState> for BodyBudget {
+    fn from_ref(state: &ConsoleState) -> Self {
+        Self::from_ref(state.services())
+    }
+}
+
+impl FromRef<ConsoleState> for TrustedProxies {
+    fn from_ref(state: &ConsoleState) -> Self {
+        Self::from_ref(state.services())
+    }
+}

@@ -1,0 +1,132 @@
+//! Fields of forms, each with its label, its hint and its fault.
+
+use maud::{Markup, html};
+
+/// How a field is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Search,
+    Number,
+    /// Several lines; so many are shown.
+    Lines(u32),
+}
+
+/// A field of a form. Its id is its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field<'f> {
+    pub(crate) name: &'f str,
+    pub(crate) label: &'f str,
+    pub(crate) kind: Kind,
+    pub(crate) value: &'f str,
+    pub(crate) hint: Option<&'f str>,
+    /// Why the value was refused, in the API's words.
+    pub(crate) fault: Option<&'f str>,
+    pub(crate) is_required: bool,
+}
+
+impl<'f> Field<'f> {
+    /// A field for a line of text.
+    pub(crate) const fn text(name: &'f str, label: &'f str, value: &'f str) -> Self {
+        Self { name, label, kind: Kind::Text, value, hint: None, fault: None, is_required: false }
+    }
+
+    pub(crate) const fn of(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    pub(crate) const fn hint(self, hint: &'f str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    pub(crate) const fn fault(self, fault: Option<&'f str>) -> Self {
+        Self { fault, ..self }
+    }
+
+    pub(crate) const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    /// The ids of hint and fault, for screen readers.
+    fn described_by(&self) -> Option<String> {
+        let hint = self.hint.map(|_| format!("{}-hint", self.name));
+        let fault = self.fault.map(|_| format!("{}-fault", self.name));
+        let ids: Vec<String> = hint.into_iter().chain(fault).collect();
+        (!ids.is_empty()).then(|| ids.join(" "))
+    }
+}
+
+/// A field with its label, hint and fault.
+pub(crate) fn field(field: &Field<'_>) -> Markup {
+    let described_by = field.described_by();
+    let invalid = field.fault.map(|_| "true");
+    let kind = match field.kind {
+        Kind::Text | Kind::Lines(_) => "text",
+        Kind::Search => "search",
+        Kind::Number => "number",
+    };
+    html! {
+        div class="field" {
+            label for=(field.name) { (field.label) }
+            @if let Kind::Lines(rows) = field.kind {
+                textarea id=(field.name) name=(field.name) rows=(rows) required[field.is_required]
+                    aria-describedby=[described_by] aria-invalid=[invalid] { (field.value) }
+            } @else {
+                input id=(field.name) name=(field.name) type=(kind) value=(field.value)
+                    required[field.is_required] autocomplete="off"
+                    step=[(field.kind == Kind::Number).then_some("any")]
+                    aria-describedby=[described_by] aria-invalid=[invalid];
+            }
+            (hint_and_fault(field.name, field.hint, field.fault))
+        }
+    }
+}
+
+fn hint_and_fault(name: &str, hint: Option<&str>, fault: Option<&str>) -> Markup {
+    html! {
+        @if let Some(hint) = hint { p class="hint" id={ (name) "-hint" } { (hint) } }
+        @if let Some(fault) = fault { p class="fault" id={ (name) "-fault" } { (fault) } }
+    }
+}
+
+/// A value that can be chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<'c> {
+    pub(crate) value: &'c str,
+    pub(crate) label: &'c str,
+}
+
+/// Choices whose labels are their values.
+pub(crate) fn choices<'c>(values: &[&'c str]) -> Vec<Choice<'c>> {
+    values.iter().map(|value| Choice { value, label: value }).collect()
+}
+
+/// A labelled list to choose one value from.
+pub(crate) fn select(name: &str, label: &str, chosen: &str, choices: &[Choice<'_>]) -> Markup {
+    html! {
+        div class="field" {
+            label for=(name) { (label) }
+            select id=(name) name=(name) {
+                @for choice in choices {
+                    option value=(choice.value) selected[choice.value == chosen] { (choice.label) }
+                }
+            }
+        }
+    }
+}
+
+/// A box to tick.
+pub(crate) fn check(name: &str, value: &str, label: &str, is_checked: bool) -> Markup {
+    let id = format!("{name}-{value}");
+    html! {
+        div class="check" {
+            input id=(id) name=(name) type="checkbox" value=(value) checked[is_checked];
+            label for=(id) { (label) }
+        }
+    }
+}
+
+/// A value that is sent along and not shown.
+pub(crate) fn hidden(name: &str, value: &str) -> Markup {
+    html! { input type="hidden" name=(name) value=(value); }
+}

@@ -1,0 +1,32 @@
+//! The design system: the frame of every page, and the components that pages are made of.
+//!
+//! A component is a function that returns [`Markup`](maud::Markup); all texts are escaped. The style sheet is
+//! `assets/files/console.css`.
+
+mod button;
+mod card;
+mod chart;
+mod diff;
+mod form;
+mod frame;
+mod nav;
+mod numbers;
+mod table;
+mod tabs;
+mod time;
+mod timeline;
+
+pub(crate) use self::{
+    button::{Confirmation, button_link, confirm_by_name},
+    card::{Tone, alert, badge, card, copyable, dialog, empty, facts, figure, json, skeleton},
+    chart::{Chart, Series, Sources, Unit, chart},
+    diff::diff,
+    form::{Choice, Field, Kind, check, choices, field, hidden, select},
+    frame::{Frame, bare_page, page, part},
+    nav::Entry,
+    numbers::{bytes, count, decimal, percent},
+    table::{Column, pager, table},
+    tabs::{Tab, tabs},
+    time::{ago, event_time, exact},
+    timeline::{Moment, timeline},
+};

@@ -1,0 +1,203 @@
+//! The person of a request: asks the API for them and makes their pages.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    response::{IntoResponse as _, Redirect, Response},
+};
+use http::{Method, StatusCode, header::SET_COOKIE, request::Parts};
+use kernel::{Timestamp, zone::Zone};
+use maud::{Markup, html};
+use web::auth::{ScopeName, ScopeSet, SignedIn};
+
+use crate::{
+    failure::Failure,
+    in_process::{Asker, Call},
+    sign_in::{self, Session},
+    state::ConsoleState,
+    view::{self, Entry, Frame},
+};
+
+/// The cookie with the notice that the next page shows.
+pub(crate) const NOTICE_COOKIE: &str = "millrace_notice";
+
+/// A person who is signed in, in one request. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    session: Session,
+    asker: Asker,
+    entries: Vec<Entry>,
+    notice: Option<String>,
+    now: Timestamp,
+    state: ConsoleState,
+}
+
+impl Visitor {
+    pub(crate) fn new(
+        state: &ConsoleState,
+        session: Session,
+        asker: Asker,
+        notice: Option<String>,
+    ) -> Self {
+        let scopes = session.person.scopes;
+        let open = state.entries().iter().filter(|entry| entry.is_open_to(scopes));
+        Self(Arc::new(Inner {
+            entries: open.copied().collect(),
+            now: state.services().clock().now(),
+            state: state.clone(),
+            session,
+            asker,
+            notice,
+        }))
+    }
+
+    pub(crate) fn person(&self) -> &SignedIn {
+        &self.0.session.person
+    }
+
+    pub(crate) fn scopes(&self) -> ScopeSet {
+        self.person().scopes
+    }
+
+    /// Whether the session has a scope: for controls that are not shown without it.
+    pub(crate) fn may(&self, scope: ScopeName) -> bool {
+        self.scopes().has(scope)
+    }
+
+    pub(crate) fn workspace_name(&self) -> &str {
+        &self.0.session.workspace_name
+    }
+
+    /// The token that every form and every change must bring.
+    pub(crate) fn csrf(&self) -> &str {
+        &self.0.session.csrf
+    }
+
+    pub(crate) fn has_notice(&self) -> bool {
+        self.0.notice.is_some()
+    }
+
+    /// The time of the request, to which times on the page are relative.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.now
+    }
+
+    /// The workspace's time zone.
+    pub(crate) fn zone(&self) -> Zone {
+        self.person().timezone.parse().unwrap_or(Zone::UTC)
+    }
+
+    /// The address by which people reach this server, for commands to copy.
+    pub(crate) fn server_url(&self) -> &str {
+        self.0.state.url()
+    }
+
+    /// A call of the API for this person.
+    pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+        self.0.asker.call(method, path)
+    }
+
+    /// A question to the API for this person.
+    pub(crate) fn get(&self, path: impl Into<String>) -> Call<'_> {
+        self.call(Method::GET, path)
+    }
+
+    /// A whole page under an entry of the navigation.
+    pub(crate) fn page(&self, entry: &Entry, title: &str, content: &Markup) -> Response {
+        view::page(StatusCode::OK, &self.frame(Some(entry), title), content)
+    }
+
+    /// Likewise with another status, for forms with faults.
+    pub(crate) fn page_with(
+        &self,
+        status: StatusCode,
+        entry: &Entry,
+        title: &str,
+        content: &Markup,
+    ) -> Response {
+        view::page(status, &self.frame(Some(entry), title), content)
+    }
+
+    pub(crate) fn page_of_failure(&self, failure: &Failure) -> Response {
+        let title = failure.title();
+        view::page(failure.status, &self.frame(None, &title), &failure.content())
+    }
+
+    /// Leads to another page, which shows a notice.
+    pub(crate) fn done(&self, to: &str, notice: &str) -> Response {
+        let mut response = Redirect::to(to).into_response();
+        let life = std::time::Duration::from_mins(1);
+        let cookie = sign_in::set_cookie(NOTICE_COOKIE, notice, life, self.0.state.is_secure());
+        response.headers_mut().append(SET_COOKIE, cookie);
+        response
+    }
+
+    /// The hidden field with the CSRF token, for every form.
+    pub(crate) fn csrf_field(&self) -> Markup {
+        html! { input type="hidden" name="csrf_token" value=(self.csrf()); }
+    }
+
+    fn frame<'f>(&'f self, entry: Option<&Entry>, title: &'f str) -> Frame<'f> {
+        Frame {
+            title,
+            current: entry.map(|entry| entry.path),
+            entries: &self.0.entries,
+            workspace: self.workspace_name(),
+            actor: &self.person().actor,
+            csrf: self.csrf(),
+            notice: self.0.notice.as_deref(),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visitor {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let found = parts.extensions.get::<Self>().cloned();
+        found.ok_or_else(|| Failure::internal(&"a page outside of the gate"))
+    }
+}
+
+/// The fields of a form that was sent. Its CSRF token has been checked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Form(Arc<Vec<(String, String)>>);
+
+impl Form {
+    pub(crate) fn new(fields: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(Arc::new(fields.into_iter().collect()))
+    }
+
+    /// The value of a field as it was sent.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value without spaces around it; `None` where nothing is left.
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+        self.text(name).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// Every field in its order, for forms whose fields have indices.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Every value of a field that may be there several times.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Form {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let found = parts.extensions.get::<Self>().cloned();
+        found.ok_or_else(|| Failure::internal(&"a form outside of the gate"))
+    }
+}

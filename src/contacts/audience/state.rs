@@ -1,0 +1,57 @@
+//! What audiences are asked with: the services, and a limit that all questions share.
+
+use std::{ops::Deref, sync::Arc, time::Duration};
+
+use kernel::{Error, Result, WorkspaceId};
+use people_mirror::ops::wait_for_mirror;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use web::Services;
+
+/// Audiences with event filters that are queried at the same time: each holds sets of people in PostgreSQL.
+const EVENT_AUDIENCES_MAX: usize = 4;
+/// How long a query waits for copies of profiles that were just written.
+const COPIES_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long a query waits for a permit.
+const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The services, and the limit of audiences with event filters; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AudienceState {
+    services: Services,
+    event_audiences: Arc<Semaphore>,
+    asks_copies: bool,
+}
+
+impl AudienceState {
+    /// The state, with all permits free.
+    pub fn new(services: Services) -> Self {
+        let event_audiences = Arc::new(Semaphore::new(EVENT_AUDIENCES_MAX));
+        Self { services, event_audiences, asks_copies: true }
+    }
+
+    /// The same, which finds the profiles of events in PostgreSQL alone, as where their copies in ClickHouse are late.
+    #[must_use]
+    pub fn without_copies(&self) -> Self {
+        Self { asks_copies: false, ..self.clone() }
+    }
+
+    /// Whether the copies of a workspace's profiles in ClickHouse are as new as this call, now or soon.
+    pub(crate) async fn has_copies(&self, workspace: WorkspaceId) -> Result<bool> {
+        Ok(self.asks_copies && wait_for_mirror(self.db(), workspace, COPIES_WAIT_MAX).await?)
+    }
+
+    /// Waits for the permit to query an audience with event filters.
+    pub(crate) async fn event_audience_permit(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.event_audiences).acquire_owned();
+        let permit = tokio::time::timeout(PERMIT_WAIT_MAX, permit).await;
+        permit.ok().and_then(std::result::Result::ok).ok_or_else(Error::store_unavailable)
+    }
+}
+
+impl Deref for AudienceState {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.services
+    }
+}

@@ -1,0 +1,131 @@
+//! Every page: its frame, its headers, its refusals, and how it stands in a browser.
+
+use serde_json::json;
+
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Screen, Workspace, server};
+
+/// The pages of the navigation.
+const PAGES: &[&str] = &["/console"];
+
+#[tokio::test]
+async fn every_page_has_one_frame_and_strict_headers() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for path in PAGES {
+        let seen = person.get(path).await;
+        assert_eq!(seen.status, 200, "{path}: {}", seen.text);
+        for (text, times) in [("<h1", 1), ("<main", 1), ("<nav class=\"nav\"", 1), ("skip", 1)] {
+            assert_eq!(seen.text.matches(text).count(), times, "{path}: {text}");
+        }
+        assert!(seen.between("<title>", "</title>").ends_with(" · Millrace"), "{path}");
+        assert!(!seen.text.contains(" style=\"") && !seen.text.contains(" onclick="), "{path}");
+        let policy = seen.headers["content-security-policy"].to_str().unwrap();
+        for rule in ["default-src 'none'", "script-src 'self';", "frame-ancestors 'none'"] {
+            assert!(policy.contains(rule), "{policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        for (name, value) in [
+            ("cache-control", "no-store"),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+        ] {
+            assert_eq!(seen.headers[name], value, "{path}: {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn assets_are_kept_forever_and_change_their_address() {
+    let person = Person::signed_in(&Workspace::new().await, "*").await;
+    let home = person.get("/console").await;
+    let css = home.between("rel=\"stylesheet\" href=\"", "\"").to_owned();
+    // Without a session, too.
+    let visitor = Person::new();
+    let seen = visitor.get(&css).await;
+    assert_eq!(seen.status, 200);
+    assert_eq!(seen.headers["cache-control"], "public, max-age=31536000, immutable");
+    assert_eq!(seen.headers["content-type"], "text/css; charset=utf-8");
+    let packed = visitor.request(reqwest::Method::GET, &css).header("accept-encoding", "br, gzip");
+    assert_eq!(visitor.send(packed).await.headers["content-encoding"], "gzip");
+    assert_eq!(visitor.get("/console/assets/console.0000000000000000.css").await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_page() {
+    let person = Person::signed_in(&Workspace::new().await, "users:read").await;
+    let seen = person.get("/console/none/such").await;
+    assert_eq!(seen.status, 404);
+    assert!(seen.text.contains("<title>Not found · Millrace") && seen.text.contains("<nav"));
+    let home = person.get("/").await;
+    assert_eq!((home.status.as_u16(), home.location()), (307, "/console"));
+    // The API's own refusals stay what they were.
+    let seen = person.get("/none").await;
+    assert_eq!(seen.headers["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn names_are_shown_as_text() {
+    let hostile = "<img src=x onerror=alert(1)>\"'";
+    let mut workspace = Workspace::new().await;
+    workspace.name = format!("{hostile}{}", workspace.name);
+    let (_, id) = server().key(&workspace.name, "*").await;
+    workspace.id = id;
+    let person = Person::signed_in(&workspace, "*").await;
+    let home = person.get("/console").await;
+    assert!(!home.text.contains("<img"), "{}", home.text);
+    assert!(home.text.contains("&lt;img src=x onerror=alert(1)&gt;"), "{}", home.text);
+}
+
+#[tokio::test]
+async fn home_counts_what_the_api_counts() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let home = person.get("/console").await;
+    assert!(home.text.contains("No event has arrived yet"), "{}", home.text);
+    assert!(home.text.contains(&format!("{}/events/track", server().url)));
+    let ann = json!({"externalId": "ann", "email": "ann@example.test"});
+    workspace.api.post("/users", &ann, 201).await;
+    let refused = json!({"userId": "ann", "eventName": ""});
+    workspace.api.post("/events/track", &json!([refused]), 200).await;
+    let home = crate::kit::eventually("the refused event is counted", || async {
+        let home = person.get("/console").await;
+        home.text.contains("Refused in 24 hours").then_some(home).filter(|home| {
+            let before = home.text.split("Refused in 24 hours").next().unwrap();
+            before.rsplit("figure-value\">").next().unwrap().starts_with('1')
+        })
+    })
+    .await;
+    assert!(!home.text.contains("No event has arrived yet"), "{}", home.text);
+    // Without a scope its figure is not there.
+    let person = Person::signed_in(&workspace, "users:read").await;
+    let home = person.get("/console").await;
+    assert!(home.text.contains("People") && !home.text.contains("Running campaigns"));
+}
+
+#[tokio::test]
+async fn pages_fit_every_screen_and_break_no_policy() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            eprintln!("SKIPPED pages_fit_every_screen_and_break_no_policy: {reason}");
+            return;
+        }
+    };
+    let workspace = Workspace::new().await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    let mut pages = PAGES.to_vec();
+    if cfg!(debug_assertions) {
+        pages.push("/console/design");
+    }
+    for path in pages {
+        for (width, is_dark) in [(390, false), (768, true), (1440, false)] {
+            tab.screen(Screen { width, height: 900, is_dark }).await;
+            tab.go(&format!("{}{path}", server().url)).await;
+            let over =
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+            assert_eq!(tab.value(over).await, json!(0), "{path} at {width}");
+        }
+    }
+    assert_eq!(tab.errors(), [""; 0]);
+}

@@ -1,0 +1,225 @@
+//! Signing in by a link, and what a session may not do.
+
+use reqwest::Method;
+
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Client, Workspace, data_dir, eventually, run, server, settings};
+
+#[tokio::test]
+async fn a_link_signs_in_once() {
+    let workspace = Workspace::new().await;
+    let url = link(&workspace, "*").await;
+    let person = Person::new();
+    let seen = person.open(&url).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console"));
+    let cookie = seen.set_cookie("millrace_session").unwrap();
+    for flag in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=604800"] {
+        assert!(cookie.contains(flag), "{flag}: {cookie}");
+    }
+    assert!(!cookie.contains("Secure"), "the server is reached by HTTP: {cookie}");
+    let home = person.get("/console").await;
+    assert_eq!(home.status, 200, "{}", home.text);
+    assert!(home.text.contains(&workspace.name) && home.text.contains("<title>Home · Millrace"));
+    // Another person has no use for it.
+    let peer = "127.0.1.1".parse().unwrap();
+    let late = Person::at(&server().url, Some(peer));
+    let seen = late.open(&url).await;
+    assert_eq!(seen.status, 401);
+    assert!(seen.text.contains("has been used"), "{}", seen.text);
+    assert_eq!(late.get("/console").await.status, 303);
+}
+
+#[tokio::test]
+async fn previews_do_not_use_up_a_link() {
+    let workspace = Workspace::new().await;
+    let url = link(&workspace, "*").await;
+    let path = format!("{}?{}", url.path(), url.query().unwrap());
+    let person = Person::new();
+    let head = person.send(person.request(Method::HEAD, &path)).await;
+    assert_eq!(head.status, 200);
+    for (name, value) in [
+        ("user-agent", "Slackbot-LinkExpanding 1.0"),
+        ("sec-purpose", "prefetch"),
+        ("sec-fetch-mode", "no-cors"),
+    ] {
+        let seen = person.send(person.request(Method::GET, &path).header(name, value)).await;
+        assert_eq!(seen.status, 200, "{name}");
+        assert!(seen.set_cookie("millrace_session").is_none(), "{name}");
+        assert!(seen.text.contains("type=\"submit\""), "{name}: {}", seen.text);
+    }
+    // The button of that page does.
+    let (_, token) = url.query_pairs().next().unwrap();
+    let seen = person.post_bare("/console/login", &[("token", &token)]).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    assert_eq!(person.get("/console").await.status, 200);
+}
+
+#[tokio::test]
+async fn another_site_cannot_sign_a_person_in() {
+    let workspace = Workspace::new().await;
+    let url = link(&workspace, "*").await;
+    let (_, token) = url.query_pairs().next().unwrap();
+    let person = Person::new();
+    let request = person
+        .request(Method::POST, "/console/login")
+        .header("sec-fetch-site", "cross-site")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(format!("token={token}"));
+    assert_eq!(person.send(request).await.status, 403);
+    assert_eq!(person.open(&url).await.status, 303, "the link is still good");
+}
+
+#[tokio::test]
+async fn signing_in_leads_to_the_address_that_was_wanted() {
+    let workspace = Workspace::new().await;
+    let person = Person::new();
+    let seen = person.get("/console/anything?tab=a%20b").await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console/login"));
+    let login = person.get("/console/login").await;
+    assert_eq!(login.status, 200);
+    assert!(login.text.contains("millrace console link"), "{}", login.text);
+    let seen = person.open(&link(&workspace, "*").await).await;
+    assert_eq!(seen.location(), "/console/anything?tab=a%20b");
+    // Once.
+    let seen = person.open(&link(&workspace, "*").await).await;
+    assert_eq!(seen.location(), "/console");
+}
+
+#[tokio::test]
+async fn a_forged_cookie_leads_to_no_other_host() {
+    let workspace = Workspace::new().await;
+    for address in ["%2F%2Fevil.test", "https%3A%2F%2Fevil.test", "%2Fconsole%5C%5Cevil.test"] {
+        let person = Person::new();
+        let url = link(&workspace, "*").await;
+        let path = format!("{}?{}", url.path(), url.query().unwrap());
+        let request = person.request(Method::GET, &path);
+        let seen =
+            person.send(request.header("cookie", format!("millrace_wanted={address}"))).await;
+        assert_eq!(seen.location(), "/console", "{address}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_has_five_failed_attempts() {
+    let workspace = Workspace::new().await;
+    let peer = "127.0.1.2".parse().unwrap();
+    let person = Person::at(&server().url, Some(peer));
+    for _ in 0..3 {
+        // Those that succeed are not counted.
+        assert_eq!(person.open(&link(&workspace, "*").await).await.status, 303);
+    }
+    for attempt in 0..5 {
+        let seen = person.get("/console/login?token=mrl_wrong").await;
+        assert_eq!(seen.status, 401, "attempt {attempt}");
+    }
+    let seen = person.get("/console/login?token=mrl_wrong").await;
+    assert_eq!(seen.status, 429, "{}", seen.text);
+    assert!(seen.headers.contains_key("retry-after"));
+    assert!(seen.text.contains("<title>Sign in · Millrace"), "{}", seen.text);
+    let other = Person::new();
+    assert_eq!(other.open(&link(&workspace, "*").await).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_peer_has_sixty_looks_for_sessions_that_do_not_exist() {
+    let person = Person::at(&server().url, Some("127.0.1.3".parse().unwrap()));
+    let invented = || {
+        let request = person.request(Method::GET, "/console");
+        person.send(request.header("cookie", "millrace_session=mrs_invented"))
+    };
+    for attempt in 0..60 {
+        assert_eq!(invented().await.status, 303, "attempt {attempt}");
+    }
+    // One more a second is let through, which a busy machine may take for each of them.
+    eventually("the next is refused", async || {
+        let seen = invented().await;
+        (seen.status == 429).then_some(())
+    })
+    .await;
+    // Those who send none are led to the page that signs in.
+    assert_eq!(person.get("/console").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_session_ends_by_signing_out_and_by_revocation() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let session = person.request(Method::GET, "/console");
+    let seen = person.post("/console/logout", &[]).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console/login"));
+    // The cookie of before is worth nothing.
+    assert_eq!(person.send(session).await.status, 303);
+    let person = Person::signed_in(&workspace, "*").await;
+    let (db, id) = (server().db(), workspace.id);
+    server()
+        .on(async move {
+            let now = kernel::Clock::system().now();
+            let actor = web::auth::revoke::Revoked::Actor("ann@example.test".to_owned());
+            web::auth::revoke::sessions(&db, id, now, &actor).await.unwrap();
+        })
+        .await;
+    assert_eq!(person.get("/console").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_change_needs_the_token_of_its_own_session() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let other = Person::signed_in(&workspace, "*").await;
+    let theirs = other.get("/console").await;
+    for fields in [&[][..], &[("csrf_token", "")], &[("csrf_token", theirs.csrf())]] {
+        let seen = person.post_bare("/console/logout", fields).await;
+        assert_eq!(seen.status, 403, "{fields:?}");
+        assert!(seen.text.contains("not of this session"), "{}", seen.text);
+    }
+    let wrong = person.request(Method::POST, "/console/logout").header("x-csrf-token", "x");
+    assert_eq!(person.send(wrong).await.status, 403);
+    let own = person.get("/console").await;
+    assert_eq!(own.status, 200, "nothing happened");
+    let right = person.request(Method::POST, "/console/logout");
+    let seen = person.send(right.header("x-csrf-token", own.csrf())).await;
+    assert_eq!(seen.status, 303);
+}
+
+#[tokio::test]
+async fn the_cookie_is_no_credential_of_the_api() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    assert_eq!(person.get("/users").await.status, 401);
+}
+
+#[tokio::test]
+async fn opening_a_link_in_a_browser_ends_signed_in() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            eprintln!("SKIPPED opening_a_link_in_a_browser_ends_signed_in: {reason}");
+            return;
+        }
+    };
+    let workspace = Workspace::new().await;
+    tab.go(&format!("{}/console?range=7", server().url)).await;
+    assert_eq!(tab.address().await, "/console/login");
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.until("location.pathname === '/console' && document.querySelector('h1')").await;
+    assert_eq!(tab.address().await, "/console?range=7");
+    assert!(tab.text().await.contains(&workspace.name));
+    tab.click(".sign-out button").await;
+    tab.until("location.pathname === '/console/login' && document.querySelector('h1')").await;
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_console_can_be_off() {
+    let settings = settings(&data_dir("console-off"), &[("console", "off".to_owned())]);
+    let server = run(settings, kernel::Clock::system());
+    let api = Client::new(&server.url, None);
+    eventually("it answers", || async {
+        api.request(Method::GET, "/readyz").send().await.ok().filter(|it| it.status() == 200)
+    })
+    .await;
+    let person = Person::at(&server.url, None);
+    for path in ["/", "/console", "/console/login", "/console/assets/x.css"] {
+        assert_eq!(person.get(path).await.status, 404, "{path}");
+    }
+}

@@ -1,0 +1,97 @@
+//! The audit log: who changed the settings of a workspace. Every change adds an entry in its own transaction.
+//!
+//! The history of consent has entries of its own: see [`crate::audit`].
+
+mod store;
+
+use kernel::{Result, Timestamp, WorkspaceId, page::PageWindow};
+use serde_json::{Map, Value};
+use sqlx::{PgConnection, PgPool};
+
+pub use self::store::AuditRow;
+
+use crate::http::Requester;
+
+/// The actor of changes by the command line.
+pub const COMMAND_LINE: &str = "command_line";
+
+/// Who makes a change, and when.
+#[derive(Debug, Clone)]
+pub struct Author {
+    /// The credential: `api_key:…`, `user:…`, or [`COMMAND_LINE`].
+    pub actor: String,
+    pub requester: Requester,
+    pub now: Timestamp,
+}
+
+impl Author {
+    /// The author of changes by the command line.
+    pub fn command_line(now: Timestamp) -> Self {
+        Self { actor: COMMAND_LINE.to_owned(), requester: Requester::default(), now }
+    }
+}
+
+/// What kind of change was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A key was created.
+    KeyCreated,
+    /// A key was revoked.
+    KeyRevoked,
+}
+
+impl Change {
+    /// The names of the changes in answers and queries.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("key.created", Self::KeyCreated), ("key.revoked", Self::KeyRevoked)];
+
+    /// The change as the API and the database write it.
+    pub fn as_str(self) -> &'static str {
+        kernel::fields::word_for(Self::NAMED, self)
+    }
+
+    /// The kind of what is changed.
+    const fn object_kind(self) -> &'static str {
+        match self {
+            Self::KeyCreated | Self::KeyRevoked => "key",
+        }
+    }
+}
+
+/// An entry to add.
+#[derive(Debug, Clone)]
+pub struct Entry<'e> {
+    pub change: Change,
+    /// The id of what is changed.
+    pub object_id: &'e str,
+    /// Its name at this time, if it has one.
+    pub object_name: Option<&'e str>,
+    /// Further facts, by their names.
+    pub details: Map<String, Value>,
+}
+
+/// Adds an entry within the transaction of the change.
+///
+/// # Errors
+/// When the store fails.
+pub async fn append(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    author: &Author,
+    entry: Entry<'_>,
+) -> Result<()> {
+    store::insert(connection, workspace, author, entry).await
+}
+
+/// A page of the entries of a workspace, newest first, with the number of all; of one kind of change if one is named.
+///
+/// # Errors
+/// When the store fails.
+pub async fn list(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    change: Option<Change>,
+    window: PageWindow,
+) -> Result<(Vec<AuditRow>, u64)> {
+    store::list(pool, workspace, change, window).await
+}

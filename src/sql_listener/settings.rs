@@ -29,8 +29,7 @@ pub(crate) const STATEMENT_BYTES_MAX: usize = 1 << 20;
 const BLOCK_ROWS_MAX: u64 = 1_048_576;
 /// On disk, of a statement that sorts or groups more than its memory holds.
 const TEMPORARY_BYTES_MAX: u64 = 4 << 30;
-/// How far statements stand back for everything else: a Linux nice value. At 15 and above the embedded engine runs them
-/// only when nothing else wants a core (`idle_queries` there).
+/// How far statements stand back for everything else: a Linux nice value.
 const NICE: u64 = 15;
 
 /// Settings without a limit of ours. Those of formats that name files or schemas are not among them.

@@ -82,48 +82,17 @@ const RELEASE: (u32, u32) = (26, 7);
 /// Lets a thread of this process run when no other wants its core: `SCHED_IDLE` of sched(7).
 #[cfg(target_os = "linux")]
 pub(crate) fn run_when_idle(thread: i32) -> std::io::Result<()> {
-    set_policy(thread, libc::SCHED_IDLE)
-}
-
-/// Lets a thread take turns with all others again: `SCHED_OTHER` of sched(7).
-#[cfg(target_os = "linux")]
-pub(crate) fn run_in_turn(thread: i32) -> std::io::Result<()> {
-    set_policy(thread, libc::SCHED_OTHER)
-}
-
-#[cfg(target_os = "linux")]
-fn set_policy(thread: i32, policy: c_int) -> std::io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameters outlive the call, which only reads them; any thread id is allowed.
-    let status = unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
+    let status =
+        unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &raw const parameters) };
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-}
-
-/// The nice value of a thread; 0 for one that has ended.
-#[cfg(target_os = "linux")]
-pub(crate) fn nice_value(thread: u32) -> i32 {
-    // SAFETY: the call takes numbers only; any thread id is allowed.
-    let value = unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) };
-    // -1 is a value too, and an error; neither is a thread that stands back.
-    value.max(0)
 }
 
 /// Other systems have no such policy.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run_when_idle(_thread: i32) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
-}
-
-/// Other systems have no such policy.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn run_in_turn(_thread: i32) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
-}
-
-/// Other systems have no nice values of threads.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn nice_value(_thread: u32) -> i32 {
-    0
 }
 
 /// Refuses a library older than [`RELEASE`]: its interface may differ, and it may not read what this

@@ -15,7 +15,6 @@ mod configuration;
 mod engine;
 mod fault;
 mod ffi;
-mod idle_queries;
 mod insert;
 mod merges;
 mod query;

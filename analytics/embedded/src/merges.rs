@@ -57,13 +57,13 @@ fn threads_named(wanted: &str) -> io::Result<Vec<i32>> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::{sync::mpsc, time::Instant};
 
     use super::*;
 
     /// The policy of a thread, the 41st field of proc(5); 5 is `SCHED_IDLE`.
-    pub(crate) fn policy(thread: i32) -> String {
+    fn policy(thread: i32) -> String {
         let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
         let after_name = stat.rsplit_once(") ").unwrap().1;
         after_name.split(' ').nth(41 - 3).unwrap().to_owned()

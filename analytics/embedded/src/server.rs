@@ -28,7 +28,6 @@ use crate::{
     engine::Engine,
     fault::{Fault, code},
     ffi::Library,
-    idle_queries,
     insert::{self, Insert},
     merges,
     query::{self, Query},
@@ -99,7 +98,6 @@ pub async fn serve(
             configuration::prepare(&data_dir, memory_bytes, row_access.as_ref())?.into();
         let (engine, threads) = Engine::start(library, &arguments, &name, connections)?;
         merges::let_others_go_first(configuration::BACKGROUND_POOL_THREADS)?;
-        idle_queries::follow_nice_values()?;
         anyhow::Ok((engine, threads, untested_version))
     })
     .await

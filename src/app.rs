@@ -7,6 +7,7 @@ use insights::ops::InsightState;
 use recipient_pages::PageState;
 use sdk::SdkState;
 use sender_domains::SenderDomainState;
+use sql_listener::SqlState;
 use url::Url;
 use web::Services;
 
@@ -19,6 +20,8 @@ pub struct App {
     pub pages: PageState,
     pub sdk: SdkState,
     pub insights: InsightState,
+    /// The listener for SQL, where it is on.
+    pub sql: Option<SqlState>,
     /// The address by which people reach the console, where there is one.
     pub console: Option<Url>,
 }

@@ -23,7 +23,11 @@ pub fn api(app: &App) -> Router {
     let proxies = TrustedProxies::from_ref(app);
     let api = openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)));
     match &app.console {
-        Some(public_url) => api.clone().merge(console::routes(app.services(), api, public_url)),
+        Some(public_url) => {
+            let sql = app.sql.clone().map(sql_listener::router);
+            let routers = console::Routers { api: api.clone(), sql };
+            api.merge(console::routes(app.services(), routers, public_url))
+        }
         None => api,
     }
 }

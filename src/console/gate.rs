@@ -14,6 +14,7 @@ use http::{
     },
     request::Parts,
 };
+use maud::{Markup, html};
 use secrecy::SecretString;
 use subtle::ConstantTimeEq as _;
 use web::http::{BodyOwner, Client, FormBody, OwnError, RequestId};
@@ -39,7 +40,9 @@ const X_CSRF_TOKEN: &str = "x-csrf-token";
 const CSRF_FIELD: &str = "csrf_token";
 /// By it, parts of pages are asked for.
 const HX_REQUEST: &str = "hx-request";
-const HX_REDIRECT: HeaderName = HeaderName::from_static("hx-redirect");
+const HX_RETARGET: HeaderName = HeaderName::from_static("hx-retarget");
+const HX_RESWAP: HeaderName = HeaderName::from_static("hx-reswap");
+const HX_RESELECT: HeaderName = HeaderName::from_static("hx-reselect");
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
@@ -98,6 +101,7 @@ async fn admit(
     let session = match session(&state, &head, client).await {
         Ok(Some(session)) => session,
         Ok(None) => return to_sign_in(&state, &head, is_part),
+        Err(failure) if is_part => return beside_failure(&failure),
         Err(failure) => return alone(&failure),
     };
     let visitor = visitor(&state, &head, session);
@@ -151,16 +155,15 @@ fn visitor(state: &ConsoleState, head: &Parts, session: Session) -> Visitor {
 /// Without a session every address leads to the page that signs in, and from there back.
 fn to_sign_in(state: &ConsoleState, head: &Parts, is_part: bool) -> Response {
     let to = crate::SIGN_IN;
-    let mut response = if is_part {
-        let mut response = StatusCode::UNAUTHORIZED.into_response();
-        response.headers_mut().insert(HX_REDIRECT, HeaderValue::from_static(to));
-        response
-    } else {
-        Redirect::to(to).into_response()
-    };
+    if is_part {
+        let text = html! {
+            p class="toast" { "The session has ended. " a href=(to) { "Sign in" } " again." }
+        };
+        return beside(StatusCode::UNAUTHORIZED, &text);
+    }
+    let mut response = Redirect::to(to).into_response();
     let address = head.uri.path_and_query().map_or("", http::uri::PathAndQuery::as_str);
     if head.method == Method::GET
-        && !is_part
         && let Some(cookie) = remember_wanted(address, state.is_secure())
     {
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -207,10 +210,25 @@ fn alone(failure: &Failure) -> Response {
     view::bare_page(failure.status, &failure.title(), &failure.content())
 }
 
-/// The page of a failure, or for a part of a page the failure alone.
+/// The page of a failure; beside the page where a part of it was asked for.
 fn shown(visitor: &Visitor, failure: &Failure, is_part: bool) -> Response {
     if is_part {
-        return view::part(failure.status, &view::alert(&failure.text()));
+        return beside_failure(failure);
     }
     visitor.page_of_failure(failure)
+}
+
+fn beside_failure(failure: &Failure) -> Response {
+    beside(failure.status, &html! { p class="toast" { (failure.text()) } })
+}
+
+/// An answer to a request for a part of a page that leaves the page as it is, with all that was typed.
+fn beside(status: StatusCode, content: &Markup) -> Response {
+    let mut response = view::part(status, content);
+    for (name, value) in
+        [(HX_RETARGET, "#toasts"), (HX_RESWAP, "innerHTML"), (HX_RESELECT, "unset")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }

@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The API's router. Cheap to clone.
+/// A router of this process: the API's, or that of the listener for SQL. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Api(Front);
 
@@ -51,6 +51,7 @@ pub(crate) struct Asker {
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Call<'a> {
+    api: &'a Api,
     asker: &'a Asker,
     method: Method,
     path: String,
@@ -63,7 +64,18 @@ pub(crate) struct Call<'a> {
 impl Asker {
     /// A call of this method and path, whose segments are encoded already: see [`path`].
     pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+        self.call_of(&self.api, method, path)
+    }
+
+    /// Likewise of another router.
+    pub(crate) fn call_of<'a>(
+        &'a self,
+        api: &'a Api,
+        method: Method,
+        path: impl Into<String>,
+    ) -> Call<'a> {
         Call {
+            api,
             asker: self,
             method,
             path: path.into(),
@@ -105,6 +117,12 @@ impl Call<'_> {
         let bytes = serde_json::to_vec(body).map_err(|fault| Failure::internal(&fault))?;
         self.body = Some((HeaderValue::from_static("application/json"), bytes.into()));
         Ok(self)
+    }
+
+    /// Sends this text as it is.
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.body = Some((HeaderValue::from_static("text/plain"), text.to_owned().into()));
+        self
     }
 
     /// Waits longer than pages usually may.
@@ -178,7 +196,7 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
-        Ok(self.asker.api.0.clone().answer(request).await)
+        Ok(self.api.0.clone().answer(request).await)
     }
 }
 

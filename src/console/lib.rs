@@ -12,6 +12,7 @@ mod failure;
 mod gate;
 mod in_process;
 mod pages;
+mod process_metrics;
 mod state;
 mod view;
 mod visitor;
@@ -31,10 +32,17 @@ pub(crate) const SIGN_IN: &str = "/console/login";
 /// The address that signs out.
 pub(crate) const SIGN_OUT: &str = "/console/logout";
 
-/// The pages, and the way to them from `/`. `api` is the router that they ask; `public_url` is the address by which
-/// people reach this server.
-pub fn routes(services: &Services, api: Router, public_url: &Url) -> Router {
-    let state = ConsoleState::new(services.clone(), api, public_url, pages::entries());
+/// The routers that pages ask.
+#[derive(Debug)]
+pub struct Routers {
+    pub api: Router,
+    /// The listener for SQL, where it is on.
+    pub sql: Option<Router>,
+}
+
+/// The pages, and the way to them from `/`. `public_url` is the address by which people reach this server.
+pub fn routes(services: &Services, routers: Routers, public_url: &Url) -> Router {
+    let state = ConsoleState::new(services.clone(), routers, public_url, pages::entries());
     let to_home = async || Redirect::temporary(HOME);
     Router::new()
         .route("/", get(to_home))

@@ -2,14 +2,14 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use axum::{Router, extract::FromRef};
+use axum::extract::FromRef;
 use url::Url;
 use web::{
     Services,
     http::{BodyBudget, TrustedProxies, failures::FailureRate},
 };
 
-use crate::{in_process::Api, view::Entry};
+use crate::{Routers, in_process::Api, view::Entry};
 
 /// Failed attempts to sign in that a peer has in a minute.
 const SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
@@ -24,6 +24,8 @@ pub(crate) struct ConsoleState(Arc<Inner>);
 struct Inner {
     services: Services,
     api: Api,
+    /// None where the listener for SQL is off.
+    sql: Option<Api>,
     /// The address by which people reach this server, without a slash at its end.
     url: String,
     /// Whether people come by HTTPS, so that cookies may be limited to it.
@@ -36,12 +38,13 @@ struct Inner {
 impl ConsoleState {
     pub(crate) fn new(
         services: Services,
-        api: Router,
+        routers: Routers,
         public_url: &Url,
         entries: Vec<Entry>,
     ) -> Self {
         Self(Arc::new(Inner {
-            api: Api::new(api, services.clock().clone()),
+            api: Api::new(routers.api, services.clock().clone()),
+            sql: routers.sql.map(|router| Api::new(router, services.clock().clone())),
             services,
             url: public_url.as_str().trim_end_matches('/').to_owned(),
             is_secure: public_url.scheme() == "https",
@@ -57,6 +60,11 @@ impl ConsoleState {
 
     pub(crate) fn api(&self) -> &Api {
         &self.0.api
+    }
+
+    /// The listener for SQL, where it is on.
+    pub(crate) fn sql(&self) -> Option<&Api> {
+        self.0.sql.as_ref()
     }
 
     /// Whether people come by HTTPS, so that cookies may be limited to it.

@@ -106,6 +106,12 @@ impl Visitor {
         self.call(Method::GET, path)
     }
 
+    /// A statement in SQL for this person; none where the listener for SQL is off.
+    pub(crate) fn sql(&self, statement: &str) -> Option<Call<'_>> {
+        let sql = self.0.state.sql()?;
+        Some(self.0.asker.call_of(sql, Method::POST, "/").text(statement))
+    }
+
     /// A whole page under an entry of the navigation.
     pub(crate) fn page(&self, entry: &Entry, title: &str, content: &Markup) -> Response {
         view::page(StatusCode::OK, &self.frame(Some(entry), title), content)

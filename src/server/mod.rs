@@ -16,7 +16,7 @@ use analytics::{Analytics, ReadLimits};
 use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
-use config::{Role, Settings};
+use config::{Role, Settings, SqlListen};
 use contacts::{ContactState, events::ops::rejected, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
@@ -261,8 +261,7 @@ impl Server {
 
     /// Answers callers who ask in SQL.
     fn listen_sql(&mut self, listener: TcpListener, settings: &Settings) {
-        let is_embedded = settings.clickhouse_url.is_none();
-        let state = SqlState::new(self.app.services().clone(), &settings.sql, is_embedded);
+        let Some(state) = self.app.sql.clone() else { return };
         let options = ServeOptions {
             connections_max: open_files::connections(settings.sql.connections_max),
             ..serve_options(&settings.http)
@@ -520,6 +519,10 @@ fn assemble(
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
+        sql: matches!(settings.sql_listen, SqlListen::At(_)).then(|| {
+            let is_embedded = settings.clickhouse_url.is_none();
+            SqlState::new(Services::clone(&delivery), &settings.sql, is_embedded)
+        }),
         console: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),

@@ -2,6 +2,7 @@
 
 #[cfg(debug_assertions)]
 mod design;
+mod explore;
 mod health;
 mod home;
 mod lists;
@@ -37,6 +38,7 @@ struct Section {
 const SECTIONS: &[Section] = &[
     Section { entry: home::ENTRY, routes: home::routes },
     Section { entry: live::ENTRY, routes: live::routes },
+    Section { entry: explore::ENTRY, routes: explore::routes },
     Section { entry: people::ENTRY, routes: people::routes },
     Section { entry: segments::ENTRY, routes: segments::routes },
     Section { entry: lists::ENTRY, routes: lists::routes },

@@ -60,7 +60,7 @@ pub(crate) fn chart(chart: &Chart, sources: &Sources) -> Markup {
             link rel="stylesheet" href=(assets::url("uplot.css"));
             script type="module" src=(assets::url("chart.js")) {}
             div class="chart-canvas" data-chart=(data) role="img" aria-label=(chart.title) {}
-            figcaption { (source_links(sources)) }
+            figcaption { (self::sources(sources)) }
             details class="chart-data" {
                 summary { "Show data" }
                 (data_table(chart))
@@ -69,7 +69,8 @@ pub(crate) fn chart(chart: &Chart, sources: &Sources) -> Markup {
     }
 }
 
-fn source_links(sources: &Sources) -> Markup {
+/// Ways to the same numbers without the console.
+pub(crate) fn sources(sources: &Sources) -> Markup {
     html! {
         div class="sources" {
             @if let Some(api) = &sources.api {

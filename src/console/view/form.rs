@@ -8,6 +8,7 @@ pub(crate) enum Kind {
     Text,
     Search,
     Number,
+    Date,
     /// Several lines; so many are shown.
     Lines(u32),
 }
@@ -64,6 +65,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
         Kind::Text | Kind::Lines(_) => "text",
         Kind::Search => "search",
         Kind::Number => "number",
+        Kind::Date => "date",
     };
     html! {
         div class="field" {

@@ -40,6 +40,20 @@ pub(crate) fn bytes(size: u64) -> String {
     format!("{} {}", count(rest), UNITS[unit])
 }
 
+/// Seconds in the unit that keeps the number small.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if !seconds.is_finite() => "beyond the scale".to_owned(),
+        0.0 => "0 s".to_owned(),
+        ..0.001 => format!("{} µs", decimal(seconds * 1e6)),
+        ..1.0 => format!("{} ms", decimal(seconds * 1e3)),
+        ..60.0 => format!("{} s", decimal(seconds)),
+        ..3_600.0 => format!("{} min", decimal(seconds / 60.0)),
+        ..86_400.0 => format!("{} h", decimal(seconds / 3_600.0)),
+        _ => format!("{} days", decimal(seconds / 86_400.0)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +67,11 @@ mod tests {
         assert_eq!(decimal(-0.001), "0");
         assert_eq!(decimal(-2.25), "−2.25");
         assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!(duration(0.0005), "500 µs");
+        assert_eq!(duration(1.5), "1.5 s");
+        assert_eq!(duration(90.0), "1.5 min");
+        assert_eq!(duration(5_400.0), "1.5 h");
+        assert_eq!(duration(172_800.0), "2 days");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(8 << 30), "8,192 MiB");
     }

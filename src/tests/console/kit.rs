@@ -49,6 +49,15 @@ impl Seen {
         &rest[..rest.find(after).unwrap()]
     }
 
+    /// The numbers of the page's chart.
+    pub(crate) fn chart(&self) -> serde_json::Value {
+        let mut data = self.between("data-chart=\"", "\"").to_owned();
+        for (escaped, letter) in [("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")] {
+            data = data.replace(escaped, letter);
+        }
+        serde_json::from_str(&data).unwrap()
+    }
+
     pub(crate) fn csrf(&self) -> &str {
         self.between("name=\"csrf-token\" content=\"", "\"")
     }

@@ -1,10 +1,13 @@
 //! The console: signing in, and pages as people and browsers see them.
 
+mod explore;
 mod health;
 mod kit;
 mod lists;
+mod live;
 mod managed;
 mod pages;
+mod people;
 mod segments;
 mod settings;
 mod sign_in;

@@ -2,17 +2,22 @@
 
 use serde_json::json;
 
-use super::kit::{Person, link};
+use super::kit::{Person, Seen, link};
 use crate::kit::{BrowserTab, Screen, Workspace, server};
 
-/// The pages of the navigation.
-const PAGES: &[&str] = &["/console"];
+/// The pages of the navigation, as a page shows it.
+fn pages(seen: &Seen) -> Vec<String> {
+    let nav = seen.between("<nav class=\"nav\"", "</nav>");
+    let links = nav.split("href=\"").skip(1);
+    links.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
 
 #[tokio::test]
 async fn every_page_has_one_frame_and_strict_headers() {
     let workspace = Workspace::new().await;
     let person = Person::signed_in(&workspace, "*").await;
-    for path in PAGES {
+    let home = person.get("/console").await;
+    for path in &pages(&home) {
         let seen = person.get(path).await;
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);
         for (text, times) in [("<h1", 1), ("<main", 1), ("<nav class=\"nav\"", 1), ("skip", 1)] {
@@ -33,6 +38,22 @@ async fn every_page_has_one_frame_and_strict_headers() {
             assert_eq!(seen.headers[name], value, "{path}: {name}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_navigation_names_what_the_session_may_open() {
+    let workspace = Workspace::new().await;
+    let all = pages(&Person::signed_in(&workspace, "*").await.get("/console").await);
+    let person = Person::signed_in(&workspace, "events:read").await;
+    let home = person.get("/console").await;
+    assert_eq!(pages(&home), ["/console", "/console/live", "/console/explore"]);
+    for path in all.iter().filter(|path| !pages(&home).contains(path)) {
+        let seen = person.get(path).await;
+        assert_eq!(seen.status, 403, "{path}");
+        assert!(seen.text.contains("does not have the scope"), "{path}: {}", seen.text);
+    }
+    let seen = person.get("/console/people").await;
+    assert!(seen.text.contains("users:read"), "{}", seen.text);
 }
 
 #[tokio::test]
@@ -97,10 +118,20 @@ async fn home_counts_what_the_api_counts() {
     })
     .await;
     assert!(!home.text.contains("No event has arrived yet"), "{}", home.text);
+    let figures = ["Messages sent today", "Acknowledged within, p99", "In queries within, p99"];
+    for figure in figures {
+        assert!(home.text.contains(figure), "{figure}: {}", home.text);
+    }
+    crate::kit::eventually("each has its number, once SQL is ready", || async {
+        let home = person.get("/console").await;
+        (!home.text.contains("class=\"figure bad\"")).then_some(())
+    })
+    .await;
     // Without a scope its figure is not there.
     let person = Person::signed_in(&workspace, "users:read").await;
     let home = person.get("/console").await;
     assert!(home.text.contains("People") && !home.text.contains("Running campaigns"));
+    assert!(figures.iter().all(|figure| !home.text.contains(figure)), "{}", home.text);
 }
 
 #[tokio::test]
@@ -114,9 +145,9 @@ async fn pages_fit_every_screen_and_break_no_policy() {
     };
     let workspace = Workspace::new().await;
     tab.go(link(&workspace, "*").await.as_str()).await;
-    let mut pages = PAGES.to_vec();
+    let mut pages = pages(&Person::signed_in(&workspace, "*").await.get("/console").await);
     if cfg!(debug_assertions) {
-        pages.push("/console/design");
+        pages.push("/console/design".to_owned());
     }
     for path in pages {
         for (width, is_dark) in [(390, false), (768, true), (1440, false)] {

@@ -6,6 +6,7 @@ use std::{
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
     sync::Arc,
+    time::Instant,
 };
 
 use parking_lot::Mutex;
@@ -16,7 +17,7 @@ use tokio::{
     sync::{Mutex as Turn, oneshot},
 };
 
-use super::{browser::program, data_dir, eventually, unique};
+use super::{EVENTUALLY_MAX, LOOK_AGAIN, browser::program, data_dir, eventually, unique};
 
 const FLAGS: [&str; 10] = [
     "--headless",
@@ -137,12 +138,19 @@ impl BrowserTab {
         answer["result"]["value"].clone()
     }
 
-    /// Awaits an expression that is true.
+    /// Awaits an expression that is true in a page that listens.
     pub(crate) async fn until(&self, expression: &str) {
-        eventually(expression, || async {
-            (self.value(&format!("Boolean({expression})")).await == true).then_some(())
-        })
-        .await;
+        // htmx shows a part some milliseconds before it listens to its events.
+        let listens = "!document.querySelector('.htmx-added')";
+        let expression = format!("{listens} && Boolean({expression})");
+        let began = Instant::now();
+        while self.value(&expression).await != true {
+            if began.elapsed() > EVENTUALLY_MAX {
+                let (text, errors) = (self.text().await, self.errors());
+                panic!("gave up waiting: {expression}; errors: {errors:?}; the page: {text}");
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// The path and the query of the page.

@@ -109,6 +109,14 @@ impl<S: Scope> Caller<S> {
         Self::admitted(Known::Key(key), head)
     }
 
+    /// The person of the console for whom this process makes the request, where it is for one.
+    ///
+    /// # Errors
+    /// Forbidden for a session without the scope; too many requests beyond its rate.
+    pub fn signed_in(head: &mut Parts) -> Result<Option<Self>> {
+        SignedIn::of(head).map(|person| Self::admitted(Known::Person(person), head)).transpose()
+    }
+
     /// Checks rate and scope of a verified caller.
     fn admitted(known: Known, head: &mut Parts) -> Result<Self> {
         let caller = Self { known, scope: PhantomData };

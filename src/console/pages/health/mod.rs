@@ -1,6 +1,5 @@
 //! `/console/health`: what this process measures of itself, a panel for each of its parts.
 
-mod metrics;
 mod panels;
 
 use axum::{Router, extract::State, response::Response, routing::get};
@@ -8,8 +7,8 @@ use http::StatusCode;
 use maud::{Markup, html};
 use web::auth::ScopeName;
 
-use self::metrics::Metrics;
 use crate::{
+    process_metrics::Metrics,
     state::ConsoleState,
     view::{self, Entry},
     visitor::Visitor,
@@ -41,5 +40,5 @@ async fn refresh(State(state): State<ConsoleState>, _: Visitor) -> Response {
 }
 
 fn measured(state: &ConsoleState) -> Markup {
-    panels::all(&Metrics::parse(&state.services().metrics_text()))
+    panels::all(&Metrics::read(state.services()))
 }

@@ -2,8 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::metrics::{Durations, Metrics, whole};
-use crate::view::{self, Column, Tone};
+use crate::{
+    process_metrics::{Durations, Metrics, whole},
+    view::{self, Column, Tone},
+};
 
 /// A value of a panel.
 struct Line {
@@ -40,7 +42,7 @@ impl Reader<'_> {
     }
 
     fn seconds(&self, label: &str, metric: &'static str) -> Line {
-        self.with(label, metric, duration)
+        self.with(label, metric, view::duration)
     }
 
     /// A count that is a fault when it is not 0.
@@ -73,25 +75,14 @@ fn distribution(durations: &Durations) -> String {
     let Durations { count, median_s, p99_s } = *durations;
     format!(
         "median ≤ {}, p99 {} ({} times)",
-        duration(median_s),
+        view::duration(median_s),
         if p99_s.is_finite() {
-            format!("≤ {}", duration(p99_s))
+            format!("≤ {}", view::duration(p99_s))
         } else {
             "beyond the scale".to_owned()
         },
         view::count(count)
     )
-}
-
-/// A time in the unit that keeps the number small.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        _ if !seconds.is_finite() => "beyond the scale".to_owned(),
-        0.0 => "0 s".to_owned(),
-        ..0.001 => format!("{} µs", view::decimal(seconds * 1e6)),
-        ..1.0 => format!("{} ms", view::decimal(seconds * 1e3)),
-        _ => format!("{} s", view::decimal(seconds)),
-    }
 }
 
 fn panel(title: &str, lines: &[Line]) -> Markup {

@@ -1,6 +1,8 @@
 //! `/console`: what happens now, and what needs attention.
 
-use axum::{Router, response::Response, routing::get};
+mod vitals;
+
+use axum::{Router, extract::State, response::Response, routing::get};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -10,6 +12,7 @@ use web::auth::ScopeName;
 
 use crate::{
     failure::PageResult,
+    process_metrics::Metrics,
     state::ConsoleState,
     view::{self, Chart, Entry, Series, Sources, Tone, Unit},
     visitor::Visitor,
@@ -19,6 +22,9 @@ pub(super) const ENTRY: Entry = Entry { name: "Home", path: crate::HOME, scopes:
 
 /// Refused events are counted over this many milliseconds.
 const REFUSED_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Of `sent` since midnight in the workspace's zone, which is the parameter.
+const SENT_TODAY: &str = "SELECT count() FROM message_events \
+                          WHERE type = 'sent' AND timestamp >= toStartOfDay(now(), {zone:String})";
 /// Running campaigns that are named.
 const CAMPAIGNS_SHOWN: &str = "5";
 
@@ -26,10 +32,17 @@ pub(super) fn routes() -> Router<ConsoleState> {
     Router::new().route(ENTRY.path, get(show))
 }
 
-async fn show(visitor: Visitor) -> Response {
-    let (people, campaigns, refused, events) =
-        future::join4(people(&visitor), campaigns(&visitor), refused(&visitor), events(&visitor))
-            .await;
+async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
+    let metrics = visitor.may(ScopeName::SettingsRead).then(|| Metrics::read(state.services()));
+    let attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
+    let (people, campaigns, refused, events, sent) = future::join5(
+        people(&visitor),
+        campaigns(&visitor),
+        refused(&visitor),
+        events(&visitor),
+        sent_today(&visitor),
+    )
+    .await;
     let is_new = matches!(&events, Some(Ok(events)) if events.total() == 0.0)
         && matches!(&people, Some(Ok(0)));
     let content = html! {
@@ -50,7 +63,12 @@ async fn show(visitor: Visitor) -> Response {
                 @let total = campaigns.as_ref().map(|it| it.pagination.total).map_err(Clone::clone);
                 (count_figure("Running campaigns", &total, None, Tone::Neutral))
             }
+            @if let Some(sent) = &sent {
+                (count_figure("Messages sent today", sent, Some("/console/campaigns"), Tone::Neutral))
+            }
+            @if let Some(metrics) = &metrics { (vitals::figures(metrics)) }
         }
+        @if !attention.is_empty() { (vitals::attention_card(&attention)) }
         @if is_new { (first_steps(&visitor)) }
         @if let Some(events) = &events { (events_card(events)) }
         @if let Some(campaigns) = &campaigns { (campaigns_card(campaigns)) }
@@ -97,6 +115,14 @@ async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
     let since = Timestamp::from_millis(visitor.now().millis() - REFUSED_MS).to_string();
     let call = visitor.get("/events/rejected").query("since", since).query("limit", "1");
     Some(call.read::<Total>().await.map(|list| list.total))
+}
+
+/// Without the listener for SQL, or its scope, there is no such figure.
+async fn sent_today(visitor: &Visitor) -> Option<PageResult<u64>> {
+    visitor.may(ScopeName::AnalyticsSql).then_some(())?;
+    let call = visitor.sql(SENT_TODAY)?.query("param_zone", visitor.zone().name());
+    let counted = call.query("default_format", "JSONCompactEachRow").read::<[u64; 1]>().await;
+    Some(counted.map(|[count]| count))
 }
 
 #[derive(Deserialize)]

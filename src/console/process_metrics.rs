@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use web::Services;
+
 /// Every sample by its name.
 #[derive(Debug, Default)]
-pub(super) struct Metrics(BTreeMap<String, Vec<Sample>>);
+pub(crate) struct Metrics(BTreeMap<String, Vec<Sample>>);
 
 /// A value with its labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,16 +17,21 @@ struct Sample {
 
 /// The distribution of durations, all labels together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Durations {
-    pub(super) count: u64,
+pub(crate) struct Durations {
+    pub(crate) count: u64,
     /// Half of them took at most so long, in seconds.
-    pub(super) median_s: f64,
+    pub(crate) median_s: f64,
     /// 99 of 100 took at most so long, in seconds; infinite above the last bound.
-    pub(super) p99_s: f64,
+    pub(crate) p99_s: f64,
 }
 
 impl Metrics {
-    pub(super) fn parse(text: &str) -> Self {
+    /// The metrics of now.
+    pub(crate) fn read(services: &Services) -> Self {
+        Self::parse(&services.metrics_text())
+    }
+
+    fn parse(text: &str) -> Self {
         let mut metrics = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some((name, sample)) = sample(line) {
@@ -35,13 +42,13 @@ impl Metrics {
     }
 
     /// The sum over all labels; nothing where the metric was not recorded yet.
-    pub(super) fn sum(&self, name: &str) -> Option<f64> {
+    pub(crate) fn sum(&self, name: &str) -> Option<f64> {
         let samples = self.0.get(name)?;
         Some(samples.iter().map(|sample| sample.value).sum())
     }
 
     /// The sum for each value of a label.
-    pub(super) fn by(&self, name: &str, label: &str) -> BTreeMap<&str, f64> {
+    pub(crate) fn by(&self, name: &str, label: &str) -> BTreeMap<&str, f64> {
         let mut sums = BTreeMap::new();
         for sample in self.0.get(name).into_iter().flatten() {
             if let Some(value) = sample.labels.get(label) {
@@ -52,18 +59,20 @@ impl Metrics {
     }
 
     /// The distribution of a histogram; nothing while it is empty.
-    pub(super) fn durations(&self, name: &str) -> Option<Durations> {
+    pub(crate) fn durations(&self, name: &str) -> Option<Durations> {
         self.durations_where(name, |_| true)
     }
 
+    /// The distribution of a histogram for one value of a label.
+    pub(crate) fn durations_of(&self, name: &str, label: &str, value: &str) -> Option<Durations> {
+        self.durations_where(name, |labels| labels.get(label).is_some_and(|it| it == value))
+    }
+
     /// The distributions of a histogram for each value of a label.
-    pub(super) fn durations_by(&self, name: &str, label: &str) -> BTreeMap<&str, Durations> {
+    pub(crate) fn durations_by(&self, name: &str, label: &str) -> BTreeMap<&str, Durations> {
         let values = self.by(&format!("{name}_count"), label);
-        let of = |value: &&str| {
-            let wanted = *value;
-            self.durations_where(name, |labels| labels.get(label).is_some_and(|it| it == wanted))
-        };
-        values.into_keys().filter_map(|value| Some((value, of(&value)?))).collect()
+        let of = |value| Some((value, self.durations_of(name, label, value)?));
+        values.into_keys().filter_map(of).collect()
     }
 
     fn durations_where(
@@ -107,7 +116,7 @@ struct Bucket {
     clippy::cast_sign_loss,
     reason = "casts of floats saturate, and counts are not negative"
 )]
-pub(super) const fn whole(number: f64) -> u64 {
+pub(crate) const fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 

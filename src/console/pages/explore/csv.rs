@@ -1,0 +1,59 @@
+//! The same numbers without the console: a command for the API, and a file.
+
+use axum::{body::Body, extract::RawQuery, response::Response};
+use http::{
+    HeaderValue, Method,
+    header::{CONTENT_DISPOSITION, CONTENT_TYPE},
+};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+
+use super::{
+    address::{Address, Kind},
+    question, sql_tab,
+};
+use crate::{
+    failure::{Failure, PageResult},
+    visitor::Visitor,
+};
+
+/// The command that asks the API the same.
+pub(super) fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
+    format!(
+        "curl -s {}/insights/{} -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' -d {}",
+        visitor.server_url(),
+        kind.name(),
+        shell_quoted(&body.to_string()),
+    )
+}
+
+/// A text as one argument of a shell. In single quotes, a quote ends them, stands alone and begins them anew.
+pub(super) fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The address of the numbers as CSV.
+pub(super) fn href(asked: &Address) -> String {
+    format!("/console/explore/csv?{}", asked.query())
+}
+
+pub(super) async fn download(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Response> {
+    let query = query.as_deref().unwrap_or_default();
+    if let Some(statement) = sql_tab::statement(query) {
+        return sql_tab::download(&visitor, &statement).await;
+    }
+    let asked = Address::read(query);
+    let body = question::body(&visitor, &asked)?;
+    let call = visitor.call(Method::POST, format!("/insights/{}", asked.kind.name()));
+    let answer = call.query("format", "csv").json(&body)?.answer().await?;
+    let (mut head, body) = answer.into_parts();
+    if !head.status.is_success() {
+        let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
+        return Err(Failure::of_answer(head.status, &bytes));
+    }
+    let name = format!("attachment; filename=\"{}.csv\"", asked.kind.name());
+    let name = HeaderValue::try_from(name).map_err(|fault| Failure::internal(&fault))?;
+    head.headers.insert(CONTENT_DISPOSITION, name);
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+    Ok(Response::from_parts(head, Body::new(body)))
+}

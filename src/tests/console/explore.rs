@@ -1,0 +1,202 @@
+//! `/console/explore`: the same numbers as the API's, under addresses that can be sent.
+
+use serde_json::json;
+use url::form_urlencoded;
+
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Workspace, eventually, server};
+
+/// Three orders of two people, one signed up before.
+async fn with_events() -> Workspace {
+    let workspace = Workspace::new().await;
+    let event = |user: &str, name: &str, at: &str, properties: serde_json::Value| json!({"userId": user, "eventName": name, "timestamp": at, "properties": properties});
+    let events = json!([
+        event("ann", "Signed Up", "2026-03-01T08:00:00Z", json!({"plan": "pro"})),
+        event("ann", "Bought", "2026-03-01T09:00:00Z", json!({"total": 10.5, "country": "GB"})),
+        event("ann", "Bought", "2026-03-02T09:00:00Z", json!({"total": 20, "country": "GB"})),
+        event("bob", "Bought", "2026-03-02T10:00:00Z", json!({"total": 5, "country": "<b>FR</b>"})),
+    ]);
+    workspace.api.post("/events/track", &events, 200).await;
+    let question = json!({"series": [{}], "from": "2026-03-01", "to": "2026-03-03"});
+    eventually("the events are visible", || async {
+        let trends = workspace.api.post("/insights/trends", &question, 200).await.json();
+        (trends["series"][0]["total"] == 4.0).then_some(())
+    })
+    .await;
+    workspace
+}
+
+const RANGE: &str = "from=2026-03-01&to=2026-03-03";
+
+#[tokio::test]
+async fn a_trend_has_the_numbers_of_the_api() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let address = format!(
+        "/console/explore?tab=trends&event=Bought&metric=sum&field=total&breakdown=country&{RANGE}"
+    );
+    let seen = person.get(&address).await;
+    assert_eq!(seen.status, 200, "{}", seen.text);
+    let chart = seen.chart();
+    assert_eq!(chart["series"][0]["label"], "Bought: GB");
+    assert_eq!(chart["series"][0]["values"], json!([10.5, 20.0, 0.0]));
+    assert!(!seen.text.contains("<b>FR") && seen.text.contains("Show data"), "{}", seen.text);
+    assert!(
+        seen.text.contains("API call") && seen.text.contains("sumIf(numbers["),
+        "{}",
+        seen.text
+    );
+    let csv = seen.between("<a href=\"/console/explore/csv?", "\"").replace("&amp;", "&");
+    let csv = person.get(&format!("/console/explore/csv?{csv}")).await;
+    assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
+    assert!(csv.text.starts_with("interval,label,"), "{}", csv.text);
+    assert_eq!(csv.text.lines().count(), 7, "{}", csv.text);
+}
+
+#[tokio::test]
+async fn filters_of_the_form_become_a_part_of_the_address() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let form = format!("tab=trends&event=Bought&{RANGE}&fp=total&fo=gte&fv=10&fp=&fo=equals&fv=");
+    let seen = person.get(&format!("/console/explore?{form}")).await;
+    assert_eq!(seen.status, 303);
+    let address = seen.location().to_owned();
+    assert!(address.contains("filters=%5B") && !address.contains("fp="), "{address}");
+    let seen = person.get(&address).await;
+    assert!(seen.text.contains(">2</td>"), "two of three: {}", seen.text);
+    let wrong = person.get("/console/explore?event=Bought&filters=x").await;
+    assert!(wrong.text.contains("filters must be a JSON array"), "{}", wrong.text);
+    let refused = person.get("/console/explore?event=Bought&metric=sum").await;
+    assert!(refused.text.contains("series[0].field"), "the API's text: {}", refused.text);
+}
+
+#[tokio::test]
+async fn funnels_and_retention_are_tables() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let funnel = format!("/console/explore?tab=funnels&event=Signed%20Up&event=Bought&{RANGE}");
+    let seen = person.get(&funnel).await;
+    assert!(seen.text.contains("1 people entered"), "{}", seen.text);
+    assert!(seen.text.contains("2. Bought") && seen.text.contains("100.0 %"), "{}", seen.text);
+    let retention =
+        format!("/console/explore?tab=retention&event=Bought&interval=day&intervals=2&{RANGE}");
+    let seen = person.get(&retention).await;
+    assert!(seen.text.contains("2026-03-01") && seen.text.contains("heat-10"), "{}", seen.text);
+    let empty = person.get("/console/explore?tab=funnels").await;
+    assert!(empty.text.contains("Choose events"), "{}", empty.text);
+}
+
+#[tokio::test]
+async fn a_question_is_saved_opened_and_deleted() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let question = format!("tab=trends&event=Bought&metric=unique&{RANGE}");
+    let fields = [("question", question.as_str()), ("name", "Buyers <1>")];
+    assert_eq!(person.post_bare("/console/explore/save", &fields).await.status, 403, "CSRF");
+    let saved = person.post("/console/explore/save", &fields).await;
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let address = saved.location().to_owned();
+    assert!(address.starts_with("/console/explore?insight="), "{address}");
+    let seen = person.get(&address).await;
+    assert!(seen.text.contains("Buyers &lt;1&gt;") && seen.text.contains("was saved"));
+    assert!(seen.text.contains("value=\"Bought\""), "{}", seen.text);
+    // Reading is open to sessions that may not save.
+    let reader = Person::signed_in(&workspace, "events:read").await;
+    let seen = reader.get(&address).await;
+    assert!(seen.text.contains("Buyers") && !seen.text.contains("Save this question"));
+    let delete = address.replace("explore?", "explore/delete?");
+    assert_eq!(person.post(&delete, &[("confirm", "Buyers")]).await.status, 400);
+    assert_eq!(person.post(&delete, &[("confirm", "Buyers <1>")]).await.status, 303);
+    assert_eq!(person.get(&address).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_chart_is_drawn_in_a_browser() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            eprintln!("SKIPPED a_chart_is_drawn_in_a_browser: {reason}");
+            return;
+        }
+    };
+    let workspace = with_events().await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    let address = format!("{}/console/explore?tab=trends&event=Bought&{RANGE}", server().url);
+    tab.go(&address).await;
+    tab.until("document.querySelector('.chart-canvas canvas')").await;
+    let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    assert_eq!(tab.value(over).await, json!(0));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_statement_in_sql_has_rows_a_chart_and_a_file() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    // The views are made after the server has begun.
+    eventually("the views are listed", || async {
+        let empty = person.get("/console/explore?tab=sql").await;
+        assert_eq!(empty.status, 200, "{}", empty.text);
+        empty.text.contains("<code>people</code>").then_some(())
+    })
+    .await;
+    let statement = "SELECT toStartOfDay(timestamp) AS day, event_name, sum(revenue) AS total, \
+                     '<b>' AS text FROM events GROUP BY day, event_name ORDER BY day";
+    let of = |statement: &str| {
+        form_urlencoded::Serializer::new(String::new())
+            .append_pair("tab", "sql")
+            .append_pair("sql", statement)
+            .finish()
+    };
+    let seen = person.get(&format!("/console/explore?{}", of(statement))).await;
+    assert!(seen.text.contains("&lt;b&gt;") && !seen.text.contains("<b>"), "{}", seen.text);
+    assert!(seen.text.contains("3 rows"), "{}", seen.text);
+    let over_time = "SELECT toDate(timestamp) AS day, event_name, count() AS n FROM events \
+                     GROUP BY day, event_name ORDER BY day";
+    let seen = person.get(&format!("/console/explore?{}", of(over_time))).await;
+    let chart = seen.chart();
+    assert_eq!(chart["labels"], json!(["2026-03-01", "2026-03-02"]));
+    let bought = chart["series"].as_array().unwrap().iter().find(|it| it["label"] == "Bought");
+    assert_eq!(bought.unwrap()["values"], json!([1.0, 2.0]));
+    let file = person.get(&format!("/console/explore/csv?{}", of(over_time))).await;
+    assert_eq!(file.headers["content-type"], "text/csv; charset=utf-8");
+    assert!(file.text.starts_with("\"day\",\"event_name\",\"n\"\n"), "{}", file.text);
+    assert_eq!(file.text.lines().count(), 4, "{}", file.text);
+}
+
+#[tokio::test]
+async fn statements_are_those_of_the_listener_with_its_errors() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    eventually("statements are taken", || async {
+        let seen = person.get("/console/explore?tab=sql").await;
+        seen.text.contains("<code>people</code>").then_some(())
+    })
+    .await;
+    let ask = async |statement: &str| {
+        let statement: String = form_urlencoded::byte_serialize(statement.as_bytes()).collect();
+        person.get(&format!("/console/explore?tab=sql&sql={statement}")).await
+    };
+    for (statement, text) in [
+        ("SELECT * FROM system.users", "Code: 60"),
+        ("SELECT file('/etc/passwd')", "Code: 497"),
+        ("INSERT INTO events VALUES (1)", "Code: 164"),
+        ("SELECT nothing FROM events", "Code: 47"),
+        ("SELECT throwIf(number = 3) FROM numbers(9)", "Code: 395"),
+    ] {
+        let seen = ask(statement).await;
+        assert!(seen.text.contains(text), "{statement}: {}", seen.text);
+    }
+    let seen = ask("SELECT number FROM numbers(5000)").await;
+    assert!(seen.text.contains("1,000 rows; there are more"), "{}", seen.text);
+    let seen = ask("SELECT 1 AS one FORMAT Vertical").await;
+    assert!(seen.text.contains("Row 1:"), "a format of its own is a text: {}", seen.text);
+    assert_eq!(ask(&format!("SELECT '{}'", "x".repeat(4_000))).await.status, 400);
+    // Without the scope the tab is not shown, and its address is refused.
+    let reader = Person::signed_in(&workspace, "events:read").await;
+    let seen = reader.get("/console/explore").await;
+    assert!(!seen.text.contains("tab=sql"), "{}", seen.text);
+    let seen = reader.get("/console/explore?tab=sql").await;
+    assert_eq!(seen.status, 403);
+    assert!(seen.text.contains("analytics:sql"), "{}", seen.text);
+}

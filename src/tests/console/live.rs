@@ -1,0 +1,64 @@
+//! `/console/live`.
+
+use serde_json::json;
+
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Workspace, eventually, server};
+
+#[tokio::test]
+async fn the_page_begins_with_what_came_before() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let empty = person.get("/console/live").await;
+    assert!(empty.text.contains("No event yet"), "{}", empty.text);
+    let events = json!([
+        {"userId": "ann", "eventName": "Signed Up", "properties": {"x": "<u>y</u>"}},
+        {"userId": "ann", "eventName": ""},
+    ]);
+    let answer = workspace.api.post("/events/track", &events, 200).await.json();
+    let reason = answer["rejected"][0]["reason"].as_str().unwrap().to_owned();
+    let shown = eventually("both are shown", || async {
+        let seen = person.get("/console/live").await;
+        let both = seen.text.contains("Signed Up") && seen.text.contains("refused");
+        both.then_some(seen)
+    })
+    .await;
+    // The reason is the API's own text.
+    let escaped = reason.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    assert!(shown.text.contains(&escaped), "{reason}: {}", shown.text);
+    assert!(!shown.text.contains("<u>y"), "{}", shown.text);
+    let refused = person.get("/console/live?status=rejected").await;
+    assert!(!refused.text.contains("Signed Up"), "{}", refused.text);
+    assert_eq!(person.get("/console/live/stream?status=unknown").await.status, 400);
+}
+
+#[tokio::test]
+async fn events_arrive_in_the_page_while_it_is_open() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            eprintln!("SKIPPED events_arrive_in_the_page_while_it_is_open: {reason}");
+            return;
+        }
+    };
+    let workspace = Workspace::new().await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.go(&format!("{}/console/live", server().url)).await;
+    tab.until("document.getElementById('live-state').textContent === 'Listening'").await;
+    let track = async |name: &str| {
+        let event = json!({"userId": "ann", "eventName": name});
+        workspace.api.post("/events/track", &event, 200).await;
+    };
+    track("<img src=x>").await;
+    tab.until("document.querySelector('#live strong')?.textContent === '<img src=x>'").await;
+    assert_eq!(tab.value("document.querySelectorAll('#live img').length").await, json!(0));
+    let href = "document.querySelector('#live [data-slot=person]').getAttribute('href')";
+    assert_eq!(tab.value(href).await, json!("/console/people/ann"));
+    tab.click("#live-pause").await;
+    track("Second").await;
+    tab.until("document.getElementById('live-state').textContent.includes('1 waiting')").await;
+    assert!(!tab.text().await.contains("Second"));
+    tab.click("#live-pause").await;
+    tab.until("document.querySelector('#live strong').textContent === 'Second'").await;
+    assert_eq!(tab.errors(), [""; 0]);
+}

@@ -1,0 +1,92 @@
+//! `/console/people`.
+
+use serde_json::json;
+
+use super::kit::Person;
+use crate::kit::{Workspace, eventually};
+
+#[tokio::test]
+async fn people_are_listed_found_and_shown() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let empty = person.get("/console/people").await;
+    assert!(empty.text.contains("No people yet") && empty.text.contains("curl"), "{}", empty.text);
+    let hostile = "<script>alert(1)</script>";
+    let ann = json!({
+        "externalId": "ann/1", "email": "ann@example.test",
+        "attributes": {"name": hostile, "plan": "pro", "tags": ["<b>x</b>"]},
+    });
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let id = ann["id"].as_str().unwrap();
+    workspace.api.post("/users", &json!({"externalId": "bob"}), 201).await;
+
+    let list = person.get("/console/people").await;
+    assert!(list.text.contains("1–2") && list.text.contains("bob"), "{}", list.text);
+    assert!(list.text.contains("&lt;script&gt;alert(1)") && !list.text.contains(hostile));
+    let found = person.get("/console/people?query=ann%40example.test").await;
+    assert!(found.text.contains(id) && !found.text.contains("bob"), "{}", found.text);
+    let none = person.get("/console/people?query=zzz").await;
+    assert!(none.text.contains("No one was found"), "{}", none.text);
+
+    let path = format!("/console/people/{id}");
+    let seen = person.get("/console/people/ann%2F1").await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, path.as_str()));
+    let event = json!({"userId": "ann/1", "eventName": "Order Completed",
+        "properties": {"orderId": "o-1", "note": "<i>hi</i>"}});
+    workspace.api.post("/events/track", &event, 200).await;
+    eventually("the event is on the timeline", || async {
+        person.get(&path).await.text.contains("Order Completed").then_some(())
+    })
+    .await;
+    let timeline = person.get(&path).await;
+    assert!(timeline.text.contains("&lt;i&gt;hi&lt;/i&gt;") && !timeline.text.contains("<i>hi"));
+    let attributes = person.get(&format!("{path}?tab=attributes")).await;
+    assert!(attributes.text.contains("pro") && !attributes.text.contains("<b>x"));
+    let identifiers = person.get(&format!("{path}?tab=identifiers")).await;
+    assert!(identifiers.text.contains("ann/1") && identifiers.text.contains("external"));
+    assert_eq!(person.get("/console/people/00000000000000000000dead").await.status, 404);
+}
+
+#[tokio::test]
+async fn consent_is_shown_with_lists_and_history() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test"});
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let id = ann["id"].as_str().unwrap();
+    let list = workspace.api.post("/lists", &json!({"name": "News & <more>"}), 201).await.json();
+    let list = list["id"].as_str().unwrap();
+    let membership = format!("/subscriptions/contacts/{id}/lists/{list}");
+    workspace.api.post(&membership, &json!({"channel": "email"}), 200).await;
+    let consent = person.get(&format!("/console/people/{id}?tab=consent")).await;
+    assert!(consent.text.contains("News &amp; &lt;more&gt;"), "{}", consent.text);
+    assert!(consent.text.contains("History") && consent.text.contains("subscribed"));
+    // Without the scope the tab says which one it is.
+    let person = Person::signed_in(&workspace, "users:read").await;
+    let consent = person.get(&format!("/console/people/{id}?tab=consent")).await;
+    assert!(consent.text.contains("compliance:read"), "{}", consent.text);
+}
+
+#[tokio::test]
+async fn a_person_is_deleted_only_by_the_name_that_is_shown() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "attributes": {"firstName": "Ann", "lastName": "Lee"}});
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let path = format!("/console/people/{}", ann["id"].as_str().unwrap());
+    let action = format!("{path}/delete");
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    assert!(!reader.get(&path).await.text.contains("Delete…"));
+    assert_eq!(reader.post(&action, &[("confirm", "Ann Lee")]).await.status, 403);
+    let person = Person::signed_in(&workspace, "*").await;
+    assert_eq!(person.post_bare(&action, &[("confirm", "Ann Lee")]).await.status, 403, "CSRF");
+    let wrong = person.post(&action, &[("confirm", "Ann")]).await;
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text.contains("nothing was deleted"), "{}", wrong.text);
+    assert_eq!(person.get(&path).await.status, 200);
+    let done = person.post(&action, &[("confirm", "Ann Lee")]).await;
+    assert_eq!((done.status.as_u16(), done.location()), (303, "/console/people"));
+    let list = person.get("/console/people").await;
+    assert!(list.text.contains("Ann Lee was deleted."), "{}", list.text);
+    assert!(!person.get("/console/people").await.text.contains("was deleted"), "shown once");
+    assert_eq!(person.get(&path).await.status, 404);
+}

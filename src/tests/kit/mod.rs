@@ -25,8 +25,10 @@ pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, run, server, 
 
 /// How long a condition may take to come true before a test gives up.
 const EVENTUALLY_MAX: Duration = Duration::from_mins(2);
-/// Pause between two looks at a condition.
+/// Pause before the second look at a condition. Later ones grow: looks ask the stores, and many tests wait at once.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Longest pause between two looks.
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
 /// Awaits a condition: looks until it gives a value, and fails the test when it never does.
 pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
@@ -34,12 +36,14 @@ where
     F: Future<Output = Option<T>>,
 {
     let began = Instant::now();
+    let mut pause = LOOK_AGAIN;
     loop {
         if let Some(found) = look().await {
             return found;
         }
         assert!(began.elapsed() < EVENTUALLY_MAX, "gave up waiting: {what}");
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 5 / 4).min(LOOK_AGAIN_MAX);
     }
 }
 

@@ -7,7 +7,7 @@ use super::kit::{Person, link};
 use crate::kit::{BrowserTab, Workspace, eventually, server};
 
 /// Three orders of two people, one signed up before.
-async fn with_events() -> Workspace {
+pub(super) async fn with_events() -> Workspace {
     let workspace = Workspace::new().await;
     let event = |user: &str, name: &str, at: &str, properties: serde_json::Value| json!({"userId": user, "eventName": name, "timestamp": at, "properties": properties});
     let events = json!([
@@ -26,7 +26,7 @@ async fn with_events() -> Workspace {
     workspace
 }
 
-const RANGE: &str = "from=2026-03-01&to=2026-03-03";
+pub(super) const RANGE: &str = "from=2026-03-01&to=2026-03-03";
 
 #[tokio::test]
 async fn a_trend_has_the_numbers_of_the_api() {

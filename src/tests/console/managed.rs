@@ -8,7 +8,7 @@ use crate::kit::{BrowserTab, Screen, Workspace, server};
 const OVER: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
 /// A workspace with long and hostile names in everything that the pages show, and the paths of the pages.
-async fn filled() -> (Workspace, Vec<String>) {
+pub(super) async fn filled() -> (Workspace, Vec<String>) {
     let workspace = Workspace::new().await;
     let long = format!("<b>{}", "w".repeat(196));
     let right_to_left = "مرحبا بالعالم ".repeat(12);

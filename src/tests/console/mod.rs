@@ -1,5 +1,6 @@
 //! The console: signing in, and pages as people and browsers see them.
 
+mod accessible;
 mod explore;
 mod health;
 mod kit;

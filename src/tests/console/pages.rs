@@ -12,6 +12,11 @@ fn pages(seen: &Seen) -> Vec<String> {
     links.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
 }
 
+/// The pages of the navigation of a workspace.
+pub(super) async fn of(workspace: &Workspace) -> Vec<String> {
+    pages(&Person::signed_in(workspace, "*").await.get("/console").await)
+}
+
 #[tokio::test]
 async fn every_page_has_one_frame_and_strict_headers() {
     let workspace = Workspace::new().await;
@@ -43,7 +48,7 @@ async fn every_page_has_one_frame_and_strict_headers() {
 #[tokio::test]
 async fn the_navigation_names_what_the_session_may_open() {
     let workspace = Workspace::new().await;
-    let all = pages(&Person::signed_in(&workspace, "*").await.get("/console").await);
+    let all = of(&workspace).await;
     let person = Person::signed_in(&workspace, "events:read").await;
     let home = person.get("/console").await;
     assert_eq!(pages(&home), ["/console", "/console/live", "/console/explore"]);
@@ -145,7 +150,7 @@ async fn pages_fit_every_screen_and_break_no_policy() {
     };
     let workspace = Workspace::new().await;
     tab.go(link(&workspace, "*").await.as_str()).await;
-    let mut pages = pages(&Person::signed_in(&workspace, "*").await.get("/console").await);
+    let mut pages = of(&workspace).await;
     if cfg!(debug_assertions) {
         pages.push("/console/design".to_owned());
     }

@@ -8,6 +8,7 @@ mod dns_server;
 pub(crate) mod engines;
 mod live_stream;
 mod mail_server;
+mod packages;
 mod process;
 mod server;
 
@@ -20,6 +21,7 @@ pub(crate) use dns_server::{Answered, DnsServer};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use live_stream::{LiveStream, Part};
 pub(crate) use mail_server::MailServer;
+pub(crate) use packages::{RUN_MAX, npm, python, run_program, run_with_input};
 pub(crate) use process::{Output, Process};
 pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, run, server, settings};
 

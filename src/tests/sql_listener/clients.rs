@@ -1,59 +1,26 @@
 //! Official clients, unmodified. Where their registries are out of reach, these tests are skipped.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::PathBuf;
 
 use serde_json::json;
 use tokio::{process::Command, sync::OnceCell};
 
 use super::fixture::{Sql, track};
-use crate::kit::Workspace;
+use crate::kit::{self, RUN_MAX, Workspace, npm, run_program};
 
-const INSTALL_MAX: Duration = Duration::from_mins(5);
-const RUN_MAX: Duration = Duration::from_mins(1);
 const PYTHON: &str = "clickhouse-connect==1.12.0";
 const NODE: &str = "@clickhouse/client@1.23.1";
-
-async fn ran(command: &mut Command, time_max: Duration) -> Result<String, String> {
-    let output = tokio::time::timeout(time_max, command.kill_on_drop(true).output());
-    let output =
-        output.await.map_err(|_| "it takes too long".to_owned())?.map_err(|it| it.to_string())?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-clients").join(name)
-}
 
 /// The Python that has the package.
 async fn python() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    let install = async || {
-        let folder = folder("python");
-        let python = folder.join("bin/python");
-        ran(Command::new("python3").args(["-m", "venv"]).arg(&folder), INSTALL_MAX).await?;
-        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON];
-        ran(Command::new(&python).args(arguments), INSTALL_MAX).await?;
-        Ok(python)
-    };
-    INSTALLED.get_or_init(install).await.clone()
+    INSTALLED.get_or_init(|| kit::python("sql-python", &[PYTHON])).await.clone()
 }
 
 /// Where the package of Node is.
 async fn node() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    let install = async || {
-        let folder = folder("node");
-        tokio::fs::create_dir_all(&folder).await.map_err(|it| it.to_string())?;
-        let arguments =
-            ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", ".", NODE];
-        ran(Command::new("npm").args(arguments).current_dir(&folder), INSTALL_MAX).await?;
-        Ok(folder)
-    };
-    INSTALLED.get_or_init(install).await.clone()
+    INSTALLED.get_or_init(|| npm("sql-node", &[NODE])).await.clone()
 }
 
 async fn caller() -> Sql {
@@ -101,7 +68,7 @@ async fn clickhouse_connect_just_connects() {
     };
     let sql = caller().await;
     let (host, port) = host_and_port(&sql);
-    let printed = ran(
+    let printed = run_program(
         Command::new(python).arg("-c").arg(WITH_PYTHON).args([&host, &port, &sql.key]),
         RUN_MAX,
     )
@@ -142,7 +109,7 @@ async fn the_client_of_node_just_connects() {
     };
     let sql = caller().await;
     let mut command = Command::new("node");
-    let printed = ran(
+    let printed = run_program(
         command.arg("-e").arg(WITH_NODE).arg("--").args([&sql.url, &sql.key]).current_dir(folder),
         RUN_MAX,
     )

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use tokio::{process::Command, sync::OnceCell};
 
 use super::{
-    installed::{RUN_MAX, example, npm, run_with, with_key},
+    examples::{example, with_key},
     segment::{identities, properties},
     *,
 };
-use crate::kit::{Browser, Page};
+use crate::kit::{Browser, Page, RUN_MAX, npm, run_with_input};
 
 /// Packages of browsers, and the bundler for their pages.
 const PACKAGES: [&str; 3] =
@@ -53,10 +53,10 @@ posthog.setPersonProperties({ last: 1 }, { source: "search", second: 2 });
 /// A module with the packages that it imports.
 async fn bundled(code: &str) -> Result<String, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    let folder = INSTALLED.get_or_init(|| npm("browser", &PACKAGES)).await.clone()?;
+    let folder = INSTALLED.get_or_init(|| npm("sdk-browser", &PACKAGES)).await.clone()?;
     let mut esbuild = Command::new(folder.join("node_modules/.bin/esbuild"));
     let arguments = ["--bundle", "--format=esm", "--log-level=error"];
-    let bundled = run_with(esbuild.args(arguments).current_dir(folder), code, RUN_MAX).await;
+    let bundled = run_with_input(esbuild.args(arguments).current_dir(folder), code, RUN_MAX).await;
     Ok(bundled.unwrap_or_else(|errors| panic!("{errors}")))
 }
 

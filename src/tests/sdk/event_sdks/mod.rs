@@ -2,12 +2,12 @@
 
 mod bodies;
 mod browser_packages;
+mod examples;
 mod faulty_batches;
 mod faulty_fields;
 mod faulty_values;
 mod half_failed;
 mod identity_limits;
-mod installed;
 mod keys;
 mod killed;
 mod killed_packages;

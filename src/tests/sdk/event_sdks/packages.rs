@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use tokio::{process::Command, sync::OnceCell};
 
 use super::{
-    installed::{FOLDER, INSTALL_MAX, RUN_MAX, example, npm, run},
+    examples::example,
     segment::{identities, properties},
     *,
 };
+use crate::kit::{self, RUN_MAX, npm, run_program};
 
 /// Packages of Node and their versions.
 const NODE: [&str; 3] =
@@ -21,21 +22,13 @@ const PYTHON: [&str; 3] =
 /// Where Node's packages are.
 pub(super) async fn node() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    INSTALLED.get_or_init(|| npm("node", &NODE)).await.clone()
+    INSTALLED.get_or_init(|| npm("sdk-node", &NODE)).await.clone()
 }
 
 /// The Python that has the packages.
 pub(super) async fn python() -> Result<PathBuf, String> {
     static INSTALLED: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
-    let install = async || {
-        let folder = FOLDER.join("python");
-        let python = folder.join("bin/python");
-        run(Command::new("python3").args(["-m", "venv"]).arg(&folder), INSTALL_MAX).await?;
-        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        run(Command::new(&python).args(arguments).args(PYTHON), INSTALL_MAX).await?;
-        Ok(python)
-    };
-    INSTALLED.get_or_init(install).await.clone()
+    INSTALLED.get_or_init(|| kit::python("sdk-python", &PYTHON)).await.clone()
 }
 
 /// Runs the README's example against the server; false where the package cannot be had.
@@ -58,7 +51,7 @@ async fn runs(package: &str, key: &str) -> bool {
             return false;
         }
     };
-    run(&mut command, RUN_MAX).await.unwrap_or_else(|errors| panic!("{package}: {errors}"));
+    run_program(&mut command, RUN_MAX).await.unwrap_or_else(|errors| panic!("{package}: {errors}"));
     true
 }
 

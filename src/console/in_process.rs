@@ -113,10 +113,15 @@ impl Call<'_> {
     }
 
     /// Sends this body as JSON.
-    pub(crate) fn json<T: Serialize + ?Sized>(mut self, body: &T) -> PageResult<Self> {
-        let bytes = serde_json::to_vec(body).map_err(|fault| Failure::internal(&fault))?;
-        self.body = Some((HeaderValue::from_static("application/json"), bytes.into()));
-        Ok(self)
+    pub(crate) fn json<T: Serialize + ?Sized>(self, body: &T) -> PageResult<Self> {
+        let text = serde_json::to_string(body).map_err(|fault| Failure::internal(&fault))?;
+        Ok(self.json_text(text))
+    }
+
+    /// Sends this text, which is JSON already.
+    pub(crate) fn json_text(mut self, text: String) -> Self {
+        self.body = Some((HeaderValue::from_static("application/json"), text.into()));
+        self
     }
 
     /// Sends this text as it is.

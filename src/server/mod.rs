@@ -519,10 +519,7 @@ fn assemble(
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
-        sql: matches!(settings.sql_listen, SqlListen::At(_)).then(|| {
-            let is_embedded = settings.clickhouse_url.is_none();
-            SqlState::new(Services::clone(&delivery), &settings.sql, is_embedded)
-        }),
+        sql: sql_listener(settings, &delivery),
         console: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
@@ -533,6 +530,12 @@ fn assemble(
         }),
         delivery,
     })
+}
+
+/// The state of the listener for SQL, where it is on.
+fn sql_listener(settings: &Settings, services: &Services) -> Option<SqlState> {
+    let SqlListen::At(_) = settings.sql_listen else { return None };
+    Some(SqlState::new(services.clone(), &settings.sql, settings.clickhouse_url.is_none()))
 }
 
 fn body_limits(settings: &config::Http) -> BodyLimits {

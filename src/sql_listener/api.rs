@@ -72,12 +72,11 @@ pub(crate) async fn statement(State(state): State<SqlState>, request: Request) -
 async fn answered(state: &SqlState, request: Request) -> Result<Response, Fault> {
     let (mut head, body) = request.into_parts();
     // Nothing else is looked at before the credential.
-    let caller = match Caller::<scope::AnalyticsSql>::signed_in(&mut head)? {
-        Some(person) => person,
-        None => {
-            let password = request::password(&head)?;
-            Caller::with_key(&password, &mut head, &state.0.services).await?
-        }
+    let caller = if let Some(person) = Caller::<scope::AnalyticsSql>::signed_in(&mut head)? {
+        person
+    } else {
+        let password = request::password(&head)?;
+        Caller::with_key(&password, &mut head, &state.0.services).await?
     };
     let mut asked = Asked::of_head(&head)?;
     if !matches!(head.method, Method::GET | Method::HEAD) {

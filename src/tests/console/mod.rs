@@ -3,6 +3,7 @@
 mod accessible;
 mod explore;
 mod health;
+mod import;
 mod kit;
 mod lists;
 mod live;

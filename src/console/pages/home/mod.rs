@@ -231,6 +231,9 @@ fn first_steps(visitor: &Visitor) -> Markup {
         &html! {
             p { "Track the first one with a key of this workspace:" }
             (view::copyable(&command))
+            @if visitor.may(ScopeName::EventsWrite) {
+                p { "Or " a href="/console/live/import" { "import a file of events" } "." }
+            }
             p class="quiet" {
                 "A key comes from " code { "millrace keys create --workspace NAME --scopes '*'" } ". "
                 "The description of the API is at " a href="/docs" { "/docs" } "."

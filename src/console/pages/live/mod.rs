@@ -1,5 +1,6 @@
 //! `/console/live`: events as they arrive and as they are refused.
 
+mod import;
 mod stream;
 
 use axum::{Router, extract::Query, response::Response, routing::get};
@@ -28,7 +29,10 @@ const STREAM_PATH: &str = "/console/live/stream";
 const SHOWN_BEFORE: usize = 50;
 
 pub(super) fn routes() -> Router<ConsoleState> {
-    Router::new().route(ENTRY.path, get(show)).route(STREAM_PATH, get(stream::pass))
+    Router::new()
+        .route(ENTRY.path, get(show))
+        .route(STREAM_PATH, get(stream::pass))
+        .route(import::PATH, get(import::show).post(import::import))
 }
 
 /// What is watched, in the address of the page.
@@ -82,6 +86,7 @@ fn content(
             h1 { "Live events" }
             span id="live-state" class="quiet" role="status" { "Needs scripts: reload for newer ones" }
             button class="button" type="button" id="live-pause" aria-pressed="false" hidden { "Pause" }
+            @if import::is_open_to(visitor) { a class="button" href=(import::PATH) { "Import" } }
         }
         (filter_form(filters))
         @if let Some(problem) = problem { (view::alert(&problem.text())) }

@@ -4,6 +4,7 @@ mod accessible;
 mod explore;
 mod health;
 mod import;
+mod journey;
 mod kit;
 mod lists;
 mod live;

@@ -7,6 +7,7 @@ mod button;
 mod card;
 mod chart;
 mod diff;
+mod forest;
 mod form;
 mod frame;
 mod nav;
@@ -21,6 +22,7 @@ pub(crate) use self::{
     card::{Tone, alert, badge, card, copyable, dialog, empty, facts, figure, json, skeleton},
     chart::{Chart, Series, Sources, Unit, chart, sources},
     diff::diff,
+    forest::{Effect, forest},
     form::{Choice, Field, Kind, check, choices, field, hidden, select},
     frame::{Frame, bare_page, page, part},
     nav::Entry,

@@ -1,6 +1,7 @@
 //! The HTTP API of delivery: transactional messages, tests of campaigns, previews of launches.
 
 mod preview_launch;
+mod render;
 mod test_send;
 mod transactional;
 
@@ -46,5 +47,7 @@ fn bounded_object(
 }
 
 pub fn previews() -> OpenApiRouter<DeliveryState> {
-    OpenApiRouter::new().routes(routes!(preview_launch::preview_launch))
+    OpenApiRouter::new()
+        .routes(routes!(preview_launch::preview_launch))
+        .routes(routes!(render::preview_message))
 }

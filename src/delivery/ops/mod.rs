@@ -18,5 +18,5 @@ pub mod worker;
 pub use self::{
     feedback::{engagement, keywords},
     preview::preview_launch,
-    transactional::test_send,
+    transactional::{rendering, test_send},
 };

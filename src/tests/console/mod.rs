@@ -1,6 +1,8 @@
 //! The console: signing in, and pages as people and browsers see them.
 
 mod accessible;
+mod campaigns;
+mod campaigns_report;
 mod explore;
 mod health;
 mod import;

@@ -26,7 +26,7 @@ pub(super) const H: i64 = 3_600_000;
 
 /// An event of a message.
 #[derive(Debug, Clone)]
-pub(super) struct TestMessageEvent {
+pub(crate) struct TestMessageEvent {
     pub(super) campaign: Uuid,
     pub(super) kind: MessageKind,
     pub(super) user: String,
@@ -46,7 +46,7 @@ pub(super) struct TestMessageEvent {
 }
 
 /// An event of the first message of variant `a` to a person.
-pub(super) fn message_event(
+pub(crate) fn message_event(
     campaign: Uuid,
     user: &str,
     kind: MessageKind,
@@ -78,7 +78,7 @@ impl TestMessageEvent {
         Uuid::from_slice(&Sha256::digest(name)[..16]).unwrap()
     }
 
-    pub(super) fn of(mut self, variant: &str) -> Self {
+    pub(crate) fn of(mut self, variant: &str) -> Self {
         variant.clone_into(&mut self.variant);
         self
     }
@@ -88,13 +88,13 @@ impl TestMessageEvent {
         self
     }
 
-    pub(super) fn because(mut self, code: &str, reason: &str) -> Self {
+    pub(crate) fn because(mut self, code: &str, reason: &str) -> Self {
         code.clone_into(&mut self.code);
         reason.clone_into(&mut self.reason);
         self
     }
 
-    pub(super) fn on(mut self, url: &str) -> Self {
+    pub(crate) fn on(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
         self
     }
@@ -135,7 +135,7 @@ impl TestMessageEvent {
 }
 
 /// Appends the events, and waits until they can be queried.
-pub(super) async fn publish(workspace: &Workspace, all: &[TestMessageEvent]) {
+pub(crate) async fn publish(workspace: &Workspace, all: &[TestMessageEvent]) {
     let (own, id) = (all.to_vec(), workspace.id.uuid());
     server()
         .with(|app| async move {
@@ -176,7 +176,7 @@ type Known = (BTreeSet<(Uuid, u8, String)>, BTreeSet<(Uuid, u8, bool)>);
 static KNOWN: LazyLock<Mutex<HashMap<Uuid, Known>>> = LazyLock::new(Mutex::default);
 
 /// A workspace whose currency is the euro.
-pub(super) async fn in_euros() -> Workspace {
+pub(crate) async fn in_euros() -> Workspace {
     let name = unique("workspace");
     let (db, workspace) = (server().db(), name.clone());
     let (token, id) = server()
@@ -198,7 +198,7 @@ pub(super) async fn in_euros() -> Workspace {
 }
 
 /// A new profile: its external and its internal id.
-pub(super) async fn person(workspace: &Workspace) -> (String, String) {
+pub(crate) async fn person(workspace: &Workspace) -> (String, String) {
     let external = unique("u");
     let body = json!({"externalId": external, "email": format!("{external}@example.test")});
     let made = workspace.api.post("/users", &body, 201).await.json();
@@ -206,7 +206,7 @@ pub(super) async fn person(workspace: &Workspace) -> (String, String) {
 }
 
 /// A variant of this id and weight.
-pub(super) fn variant(id: &str, weight: u32, is_control: bool) -> Value {
+pub(crate) fn variant(id: &str, weight: u32, is_control: bool) -> Value {
     if is_control {
         return json!({"id": id, "name": id.to_uppercase(), "weight": weight, "isControlGroup": true});
     }
@@ -217,7 +217,7 @@ pub(super) fn variant(id: &str, weight: u32, is_control: bool) -> Value {
 }
 
 /// A campaign that ran, with these fields.
-pub(super) async fn campaign(workspace: &Workspace, fields: Value) -> Uuid {
+pub(crate) async fn campaign(workspace: &Workspace, fields: Value) -> Uuid {
     let body = email_with(&unique("campaign"), fields);
     let made = made(&workspace.api, &body).await;
     let campaign: Uuid = id(&made).parse().unwrap();
@@ -252,7 +252,7 @@ pub(super) async fn conclude(workspace: &Workspace, campaign: Uuid, ab: Value) {
 }
 
 /// Tracks events, and waits until the workspace has so many.
-pub(super) async fn track(workspace: &Workspace, events: &[Value], total: usize) {
+pub(crate) async fn track(workspace: &Workspace, events: &[Value], total: usize) {
     for some in events.chunks(500) {
         workspace.api.post("/events/track", &json!(some), 200).await;
     }
@@ -269,13 +269,13 @@ pub(super) async fn report(workspace: &Workspace, campaign: Uuid, of: &str) -> V
 }
 
 /// A time so many hours after midnight of a day about a fortnight ago.
-pub(super) fn hour(hours: i64) -> i64 {
+pub(crate) fn hour(hours: i64) -> i64 {
     let now = Clock::system().now().millis();
     (now - now % (24 * H)) - 14 * 24 * H + hours * H
 }
 
 /// A moment as callers write it.
-pub(super) fn iso(at_ms: i64) -> String {
+pub(crate) fn iso(at_ms: i64) -> String {
     kernel::Timestamp::from_millis(at_ms).to_string()
 }
 

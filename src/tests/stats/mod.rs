@@ -5,7 +5,7 @@ mod attribution;
 mod comparisons;
 mod edges;
 mod false_alarms;
-mod fixture;
+pub(crate) mod fixture;
 mod guardrails;
 mod merged_people;
 mod model;

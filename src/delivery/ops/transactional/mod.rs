@@ -2,6 +2,7 @@
 //! free worker. The answer is stored, too, so that a repeated request gets the same answer and sends nothing.
 
 pub(crate) mod confirmation;
+pub mod rendering;
 pub mod test_send;
 
 use std::time::Duration;

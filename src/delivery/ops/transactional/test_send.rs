@@ -146,7 +146,7 @@ async fn store(
 }
 
 /// The variant of a test: the one of the request, or the first that fits.
-fn variant_of<'d>(
+pub(super) fn variant_of<'d>(
     definition: &'d Definition,
     wanted: Option<&str>,
     fits: impl Fn(&Variant) -> bool,
@@ -168,22 +168,22 @@ fn variant_of<'d>(
     found.ok_or_else(|| Error::bad_request("the campaign has no message of this channel"))
 }
 
-fn has_channel(channel: MessageChannel) -> impl Fn(&Variant) -> bool {
+pub(super) fn has_channel(channel: MessageChannel) -> impl Fn(&Variant) -> bool {
     move |variant| {
         variant.message.as_ref().is_some_and(|message| message.content.channel() == channel)
     }
 }
 
 /// A variant of a campaign that is tested on a channel.
-struct TestedVariant<'d> {
-    id: CampaignId,
-    definition: &'d Definition,
-    variant: &'d Variant,
-    channel: MessageChannel,
+pub(super) struct TestedVariant<'d> {
+    pub(super) id: CampaignId,
+    pub(super) definition: &'d Definition,
+    pub(super) variant: &'d Variant,
+    pub(super) channel: MessageChannel,
 }
 
 /// The content of a test: the variant as it is now.
-async fn content_of(
+pub(super) async fn content_of(
     app: &DeliveryState,
     workspace: WorkspaceId,
     tested: TestedVariant<'_>,

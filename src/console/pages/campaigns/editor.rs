@@ -1,0 +1,215 @@
+//! Making and changing a campaign by a form that works without scripts.
+
+use axum::{extract::Path, response::Response};
+use http::{Method, StatusCode};
+use kernel::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use web::auth::ScopeName;
+
+use super::{
+    Campaign, ENTRY, Whole,
+    draft::{AUDIENCE, Change, Draft},
+    find,
+    form::{CampaignForm, Choosable, Names},
+    frame, progress,
+};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view,
+    visitor::{Form, Visitor},
+};
+
+pub(super) async fn new(visitor: Visitor) -> PageResult<Response> {
+    let scope = ScopeName::CampaignsWrite;
+    if !visitor.may(scope) {
+        return Err(Failure::missing_scope(scope.as_str()));
+    }
+    Ok(new_page(&visitor, &Draft::new(), None).await)
+}
+
+pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
+    let draft = match to_save(&form) {
+        ToSave::Body(mut body) => {
+            // A time alone would schedule it; the page of the launch does that.
+            body.insert("status".to_owned(), json!("draft"));
+            let call = visitor.call(Method::POST, "/campaigns").json(&body)?;
+            match call.read::<Campaign>().await {
+                Ok(made) => {
+                    return Ok(visitor.done(&made.path(), &format!("{} was saved.", made.name)));
+                }
+                Err(failure) if failure.is_of_fields() => {
+                    return Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        ToSave::Faulty(failure) => {
+            return Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await);
+        }
+        ToSave::Changed(draft) => draft,
+    };
+    Ok(new_page(&visitor, &draft, None).await)
+}
+
+async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -> Response {
+    let names = names(visitor, draft).await;
+    let form = CampaignForm {
+        visitor,
+        draft,
+        names: &names,
+        action: ENTRY.path,
+        failure,
+        is_open: true,
+        is_fixed: false,
+        occurrences: &html! {},
+    };
+    let content = html! {
+        p { a href=(ENTRY.path) { "Campaigns" } }
+        h1 { "New campaign" }
+        p class="quiet" { "Saving makes a draft. Nothing is sent before it is launched." }
+        (form.form())
+    };
+    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
+    visitor.page_with(status, &ENTRY, "New campaign", &content)
+}
+
+pub(super) async fn show(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    Ok(page(&visitor, &whole, None, None).await)
+}
+
+pub(super) async fn update(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    let failure = match to_save(&form) {
+        ToSave::Body(body) => {
+            let call = visitor.call(Method::PUT, path(["campaigns", &id])).json(&body)?;
+            match call.read::<Campaign>().await {
+                Ok(saved) => return Ok(visitor.done(&saved.path(), saved_notice(&saved))),
+                Err(failure) if failure.is_of_fields() => failure,
+                Err(failure) => return Err(failure),
+            }
+        }
+        ToSave::Faulty(failure) => failure,
+        ToSave::Changed(draft) => return Ok(page(&visitor, &whole, Some(&draft), None).await),
+    };
+    Ok(page(&visitor, &whole, Some(&Draft::of_form(&form)), Some(&failure)).await)
+}
+
+fn saved_notice(saved: &Campaign) -> &'static str {
+    if saved.has_pending_draft {
+        "The edits were saved. They have an effect when they are published."
+    } else {
+        "The campaign was saved."
+    }
+}
+
+/// What a form that was sent asks for.
+enum ToSave {
+    /// It is to be saved.
+    Body(Map<String, Value>),
+    /// It is to be saved and has JSON that cannot be read.
+    Faulty(Failure),
+    /// A button only changed the form.
+    Changed(Draft),
+}
+
+fn to_save(form: &Form) -> ToSave {
+    let mut draft = Draft::of_form(form);
+    let change = Change::of(form);
+    if change != Change::Save {
+        draft.apply(change);
+        return ToSave::Changed(draft);
+    }
+    match draft.body() {
+        Ok(body) => ToSave::Body(body),
+        Err(errors) => ToSave::Faulty(Failure {
+            errors,
+            ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request")
+        }),
+    }
+}
+
+/// The page of a campaign with its form: as it is saved, or as it was typed.
+pub(super) async fn page(
+    visitor: &Visitor,
+    whole: &Whole,
+    typed: Option<&Draft>,
+    failure: Option<&Failure>,
+) -> Response {
+    let campaign = &whole.campaign;
+    let saved = Draft::of_campaign(whole.latest(), visitor.zone());
+    let draft = typed.unwrap_or(&saved);
+    let (names, occurrences, progress) = futures_util::future::join3(
+        names(visitor, draft),
+        occurrences(visitor, campaign),
+        progress::card(visitor, campaign),
+    )
+    .await;
+    let is_over = matches!(campaign.status.as_str(), "archived" | "cancelled");
+    let form = CampaignForm {
+        visitor,
+        draft,
+        names: &names,
+        action: &campaign.path(),
+        failure: failure.filter(|_| typed.is_some()),
+        is_open: visitor.may(ScopeName::CampaignsWrite) && !is_over,
+        is_fixed: campaign.started_at.is_some(),
+        occurrences: &occurrences,
+    };
+    let content = html! {
+        @if let Some(failure) = failure.filter(|_| typed.is_none()) { (frame::refusal(failure)) }
+        (progress)
+        @if campaign.has_pending_draft {
+            p { "The form has edits that are not published: what is sent is still what was before." }
+        }
+        @if is_over { p class="quiet" { "The campaign is " (campaign.status) ": it cannot be changed any more." } }
+        (form.form())
+    };
+    frame::page(visitor, campaign, frame::Page::Edit, failure, &content)
+}
+
+#[derive(Deserialize)]
+struct Recurring {
+    upcoming: Vec<Timestamp>,
+    timezone: String,
+}
+
+/// The next occurrences by the clock of the schedule's zone.
+async fn occurrences(visitor: &Visitor, campaign: &Campaign) -> Markup {
+    if campaign.send_type != "recurring" {
+        return html! {};
+    }
+    let call = visitor.get(path(["campaigns", &campaign.id, "recurring-status"]));
+    let Ok(Recurring { upcoming, timezone }) = call.read().await else { return html! {} };
+    let zone = timezone.parse().unwrap_or_else(|_| visitor.zone());
+    html! {
+        h3 { "Next occurrences, as saved" }
+        @if upcoming.is_empty() { p class="quiet" { "None." } }
+        ol { @for at in upcoming { li { (view::exact(at, zone)) } } }
+    }
+}
+
+/// The names that the form chooses from.
+async fn names(visitor: &Visitor, draft: &Draft) -> Names {
+    #[derive(Deserialize)]
+    struct Page {
+        data: Vec<Choosable>,
+    }
+    let mut names = Names::default();
+    // Without the scopes, ids are shown in their stead.
+    if draft.text(AUDIENCE) == "segment" && visitor.may(ScopeName::UsersRead) {
+        let page: PageResult<Page> = visitor.get("/segments").query("limit", "200").read().await;
+        names.segments = page.map(|page| page.data).unwrap_or_default();
+    }
+    if visitor.may(ScopeName::SettingsRead) {
+        names.lists = visitor.get("/lists").read().await.unwrap_or_default();
+    }
+    names
+}

@@ -1,0 +1,273 @@
+//! The form of a campaign.
+
+use maud::{Markup, html};
+
+use super::{
+    draft::{AUDIENCE, AUDIENCE_ID, Draft, LIST, Named, OTHER, TARGETING},
+    fields::{self, ADVANCED, Input, Spec},
+    frame,
+};
+use crate::{
+    failure::Failure,
+    view::{self, Choice, Field, Kind},
+    visitor::Visitor,
+};
+
+/// A name that can be chosen by its id.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub(super) struct Choosable {
+    id: String,
+    name: String,
+}
+
+/// What the form chooses from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    pub(super) segments: Vec<Choosable>,
+    pub(super) lists: Vec<Choosable>,
+}
+
+/// The form with all that it shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CampaignForm<'f> {
+    pub(super) visitor: &'f Visitor,
+    pub(super) draft: &'f Draft,
+    pub(super) names: &'f Names,
+    /// Where the form is sent.
+    pub(super) action: &'f str,
+    pub(super) failure: Option<&'f Failure>,
+    /// Whether it can be changed.
+    pub(super) is_open: bool,
+    /// Whether channel and send type stay as they are: it was live.
+    pub(super) is_fixed: bool,
+    pub(super) occurrences: &'f Markup,
+}
+
+impl CampaignForm<'_> {
+    pub(super) fn form(&self) -> Markup {
+        let draft = self.draft;
+        html! {
+            form id="campaign-form" method="post" action=(self.action) {
+                (self.visitor.csrf_field())
+                // The button that the Enter key presses.
+                button class="unseen" type="submit" name="do" value="save" tabindex="-1"
+                    disabled[!self.is_open] { "Save" }
+                (self.elsewhere())
+                fieldset class="plain" disabled[!self.is_open] {
+                    (view::card("Campaign", &self.basics()))
+                    (view::card("Audience", &self.audience()))
+                    @for at in 0..draft.variants() { (self.variant(at)) }
+                    @if draft.may_grow() && self.is_open { p { (self.button("add-variant", "Add a variant")) } }
+                    (view::card("When", &self.schedule()))
+                    (view::card("Goals", &self.all(fields::GOALS)))
+                    @if draft.variants() > 1 { (view::card("A/B test", &self.all(fields::AB_TEST))) }
+                    (view::card("Sending again", &self.all(fields::AGAIN)))
+                    (view::card("Other settings", &self.other()))
+                }
+                @if self.is_open {
+                    div class="actions" {
+                        button class="button primary" type="submit" name="do" value="save" { "Save" }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Faults that no field of the form shows.
+    fn elsewhere(&self) -> Markup {
+        let Some(failure) = self.failure else { return html! {} };
+        let all = self.draft.fields();
+        let mut shown: Vec<&str> = all.iter().map(|field| field.name.as_str()).collect();
+        shown.extend(["channel", "sendType", LIST, TARGETING, OTHER]);
+        shown.extend(ADVANCED);
+        html! {
+            @match failure.elsewhere(&shown) {
+                Some(rest) => (view::alert(&rest)),
+                None => (view::alert("Some fields are not right: nothing was saved.")),
+            }
+        }
+    }
+
+    fn fault(&self, name: &str) -> Option<String> {
+        self.failure.and_then(|failure| failure.at(name))
+    }
+
+    /// Every fault of a field and of what is inside of it.
+    fn faults(&self, name: &str) -> Option<String> {
+        let errors = self.failure.map(|failure| failure.errors.as_slice()).unwrap_or_default();
+        let own = errors.iter().filter_map(|error| error.strip_prefix(name));
+        let own: Vec<&str> = own
+            .filter(|rest| rest.starts_with([' ', '.', '[']))
+            .map(|rest| rest.trim_start_matches(['.', ' ']))
+            .collect();
+        (!own.is_empty()).then(|| own.join("; "))
+    }
+
+    /// A button that changes the form.
+    fn button(&self, does: &str, label: &str) -> Markup {
+        html! {
+            button class="button" type="submit" formnovalidate name="do" value=(does)
+                hx-post=(self.action) hx-target="#campaign-form" hx-select="#campaign-form"
+                hx-swap="outerHTML" { (label) }
+        }
+    }
+
+    /// A choice upon which other fields depend.
+    fn deciding(&self, choice: &Markup) -> Markup {
+        html! {
+            div hx-post=(self.action) hx-trigger="change" hx-include="#campaign-form"
+                hx-target="#campaign-form" hx-select="#campaign-form" hx-swap="outerHTML" { (choice) }
+            noscript { (self.button("refresh", "Show its fields")) }
+        }
+    }
+
+    fn choose(&self, name: &str, label: &str, choices: &[Choice<'_>]) -> Markup {
+        html! {
+            (view::select(name, label, self.draft.text(name), choices))
+            @if let Some(fault) = self.faults(name) { p class="fault" { (fault) } }
+        }
+    }
+
+    fn all(&self, specs: &'static [Spec]) -> Markup {
+        html! { @for spec in specs { (self.field(spec.path, spec)) } }
+    }
+
+    fn field(&self, name: &str, spec: &Spec) -> Markup {
+        let (text, fault) = (self.draft.text(name), self.fault(name));
+        let kind = match spec.input {
+            Input::Choice(choices) => {
+                let choices: Vec<Choice<'_>> =
+                    choices.iter().map(|(value, label)| Choice { value, label }).collect();
+                return self.choose(name, spec.label, &choices);
+            }
+            Input::Flag => {
+                return html! {
+                    (view::check(name, "true", spec.label, self.draft.is_ticked(name)))
+                    @if let Some(fault) = fault { p class="fault" { (fault) } }
+                };
+            }
+            Input::Lines(rows) | Input::Json(rows) | Input::TextOrJson(rows) => Kind::Lines(rows),
+            Input::Line | Input::Number | Input::Days | Input::Tags | Input::Moment => Kind::Text,
+        };
+        let mut field = Field::text(name, spec.label, text).of(kind).fault(fault.as_deref());
+        if !spec.hint.is_empty() {
+            field = field.hint(spec.hint);
+        }
+        view::field(&field)
+    }
+
+    fn basics(&self) -> Markup {
+        let channels: Vec<Choice<'_>> =
+            fields::CHANNELS.iter().map(|(value, label)| Choice { value, label }).collect();
+        html! {
+            (self.all(fields::BASICS))
+            @if self.is_fixed {
+                (view::hidden("channel", self.draft.channel()))
+            } @else {
+                (self.deciding(&self.choose("channel", "Channel", &channels)))
+            }
+        }
+    }
+
+    fn audience(&self) -> Markup {
+        let ways = [
+            Choice { value: "everyone", label: "Everyone who can be reached" },
+            Choice { value: "segment", label: "People of a segment" },
+            Choice { value: "list", label: "People of a list" },
+            Choice { value: "json", label: "A targeting as JSON" },
+        ];
+        let names = self.names;
+        let id = self.draft.text(AUDIENCE_ID);
+        let fault = self.faults(TARGETING);
+        html! {
+            (self.deciding(&view::select(AUDIENCE, "Who gets it", self.draft.text(AUDIENCE), &ways)))
+            @match self.draft.text(AUDIENCE) {
+                "segment" => {
+                    (view::select(AUDIENCE_ID, "Segment", id, &named(&names.segments, id, "Choose…")))
+                    @if let Some(fault) = &fault { p class="fault" { (fault) } }
+                    p class="hint" { a href="/console/segments/new" { "Make a segment" } }
+                },
+                "list" => {
+                    (view::select(AUDIENCE_ID, "List", id, &named(&names.lists, id, "Choose…")))
+                    @if let Some(fault) = &fault { p class="fault" { (fault) } }
+                },
+                "json" => (view::field(&Field::text(TARGETING, "Targeting", self.draft.text(TARGETING))
+                    .of(Kind::Lines(10)).fault(fault.as_deref())
+                    .hint("As in the API: filterGroups, excludeFilterGroups, userIds, subscriptionPreference"))),
+                _ => @if let Some(fault) = &fault { p class="fault" { (fault) } },
+            }
+            @let list = self.draft.text(LIST);
+            (view::select(LIST, "Sent under the consent of", list, &named(&names.lists, list, "The channel alone")))
+            @if let Some(fault) = self.faults(LIST) { p class="fault" { (fault) } }
+        }
+    }
+
+    fn variant(&self, at: usize) -> Markup {
+        let draft = self.draft;
+        let field = |spec: &'static Spec| {
+            let Named { name, spec } = Named::of_variant(at, spec);
+            self.field(&name, spec)
+        };
+        let is_control = draft.is_ticked(&format!("variants[{at}].isControlGroup"));
+        let own = |specs: &'static [Spec]| html! { @for spec in specs { (field(spec)) } };
+        let message = own(fields::message(draft.channel()));
+        let content = html! {
+            div class="filters" { (own(fields::VARIANT)) }
+            @if is_control {
+                details { summary { "Its message, which is not sent" } (message) }
+            } @else { (message) }
+            @if self.is_open && (draft.variants() > 1 || draft.channel() == "in_app") {
+                p { (self.button(&format!("remove-variant {at}"), "Remove this variant")) }
+            }
+        };
+        let title = match draft.text(&format!("variants[{at}].name")) {
+            "" => format!("Variant {}", at + 1),
+            name => format!("Variant {name}"),
+        };
+        view::card(&title, &content)
+    }
+
+    fn schedule(&self) -> Markup {
+        let send_types: Vec<Choice<'_>> =
+            fields::SEND_TYPES.iter().map(|(value, label)| Choice { value, label }).collect();
+        let send_type = self.draft.send_type();
+        html! {
+            @if self.is_fixed {
+                (view::hidden("sendType", send_type))
+                p { (frame::send_type_label(send_type)) }
+            } @else {
+                (self.deciding(&self.choose("sendType", "Sent", &send_types)))
+            }
+            (self.all(fields::schedule(send_type)))
+            @if send_type == "recurring" { (self.occurrences) }
+        }
+    }
+
+    fn other(&self) -> Markup {
+        let own = [OTHER].iter().chain(ADVANCED);
+        let faults: Vec<String> = own
+            .filter_map(|name| {
+                let fault = self.faults(name)?;
+                Some(if *name == OTHER { fault } else { format!("{name}: {fault}") })
+            })
+            .collect();
+        let fault = (!faults.is_empty()).then(|| faults.join("; "));
+        let hint = format!("An object in JSON with any of: {}", ADVANCED.join(", "));
+        view::field(
+            &Field::text(OTHER, "Limits, quiet hours, links and the rest", self.draft.text(OTHER))
+                .of(Kind::Lines(6))
+                .hint(&hint)
+                .fault(fault.as_deref()),
+        )
+    }
+}
+
+/// The choices of names, with an id among them that is not theirs.
+fn named<'n>(names: &'n [Choosable], chosen: &'n str, none: &'n str) -> Vec<Choice<'n>> {
+    let mut choices = vec![Choice { value: "", label: none }];
+    choices.extend(names.iter().map(|it| Choice { value: &it.id, label: &it.name }));
+    if !chosen.is_empty() && names.iter().all(|it| it.id != chosen) {
+        choices.push(Choice { value: chosen, label: chosen });
+    }
+    choices
+}

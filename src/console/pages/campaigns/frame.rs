@@ -1,0 +1,143 @@
+//! What the pages of a campaign have in common: the head with its actions, the tabs, and words for its state.
+
+use axum::response::Response;
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{Campaign, ENTRY, offers};
+use crate::{
+    failure::Failure,
+    view::{self, Tab, Tone},
+    visitor::Visitor,
+};
+
+/// A page of a campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    Edit,
+    Test,
+    Launch,
+    Report,
+    Versions,
+}
+
+impl Page {
+    const ALL: [Self; 5] = [Self::Edit, Self::Test, Self::Launch, Self::Report, Self::Versions];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Edit => "Edit",
+            Self::Test => "Preview and test",
+            Self::Launch => "Launch",
+            Self::Report => "Report",
+            Self::Versions => "Versions",
+        }
+    }
+
+    fn path(self, campaign: &Campaign) -> String {
+        match self {
+            Self::Edit => campaign.path(),
+            Self::Test => campaign.path_of("test"),
+            Self::Launch => campaign.path_of("launch"),
+            Self::Report => campaign.path_of("report"),
+            Self::Versions => campaign.path_of("versions"),
+        }
+    }
+
+    /// Whether a campaign has this page in its state.
+    fn is_open(self, campaign: &Campaign) -> bool {
+        self != Self::Launch || matches!(campaign.status.as_str(), "draft" | "scheduled")
+    }
+}
+
+/// A whole page of a campaign, and why a change was refused.
+pub(super) fn page(
+    visitor: &Visitor,
+    campaign: &Campaign,
+    page: Page,
+    failure: Option<&Failure>,
+    content: &Markup,
+) -> Response {
+    let open = Page::ALL.into_iter().filter(|it| it.is_open(campaign) || *it == page);
+    let tabs: Vec<Tab<'_>> = open
+        .map(|it| Tab { label: it.label(), href: it.path(campaign), is_current: it == page })
+        .collect();
+    let body = html! {
+        p { a href=(ENTRY.path) { "Campaigns" } }
+        div class="head" {
+            h1 { bdi { (campaign.name) } }
+            (status_badge(&campaign.status))
+            (offers::buttons(visitor, campaign, page == Page::Report))
+        }
+        @if let Some(reason) = &campaign.failure_reason { (view::alert(&format!("It failed: {reason}"))) }
+        (view::tabs("Pages of the campaign", &tabs))
+        (content)
+        (offers::confirmations(visitor, campaign))
+    };
+    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
+    visitor.page_with(status, &ENTRY, &campaign.name, &body)
+}
+
+/// Why a change was refused, with every fault.
+pub(super) fn refusal(failure: &Failure) -> Markup {
+    html! {
+        (view::alert(&failure.text()))
+        @if !failure.errors.is_empty() {
+            ul { @for error in &failure.errors { li { (error) } } }
+        }
+    }
+}
+
+/// A status as a badge.
+pub(super) fn status_badge(status: &str) -> Markup {
+    let tone = match status {
+        "active" => Tone::Info,
+        "completed" => Tone::Good,
+        "paused" | "scheduled" => Tone::Warning,
+        "failed" => Tone::Bad,
+        _ => Tone::Neutral,
+    };
+    view::badge(tone, status)
+}
+
+/// A channel as people read it.
+pub(super) fn channel_label(channel: &str) -> &str {
+    match channel {
+        "email" => "Email",
+        "sms" => "SMS",
+        "viber" => "Viber",
+        "push" => "Push",
+        "webhook" => "Webhook",
+        "whatsapp" => "WhatsApp",
+        "in_app" => "In-app",
+        "ai_optimized" => "Chosen by learning",
+        other => other,
+    }
+}
+
+/// A send type as people read it.
+pub(super) fn send_type_label(send_type: &str) -> &str {
+    match send_type {
+        "immediate" => "Once, at launch",
+        "scheduled" => "Once, at a time",
+        "triggered" => "At an event",
+        "intelligent" => "At each person's best hour",
+        "recurring" => "Again and again",
+        "ai_optimized" => "While learning",
+        other => other,
+    }
+}
+
+/// A count as a share of another; a dash where that is none.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "–".to_owned();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a share that is shown with one decimal")]
+    view::percent(part as f64 / whole as f64)
+}
+
+/// A word of the API as people read it: `no_address` as `no address`.
+pub(super) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}

@@ -1,0 +1,212 @@
+//! The page before a launch: checks, who would get it, and when.
+
+use axum::{extract::Path, response::Response};
+use http::Method;
+use kernel::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use web::auth::ScopeName;
+
+use super::{Campaign, Whole, find, frame};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view::{self, Column, Tone},
+    visitor::Visitor,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Preview {
+    can_launch: bool,
+    audience: Audience,
+    schedule: Schedule,
+    checks: Vec<Check>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Audience {
+    matched: u64,
+    reachable: u64,
+    excluded: Excluded,
+    control: u64,
+    estimated_sends: u64,
+    per_variant: Vec<Estimate>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Excluded {
+    no_address: u64,
+    unsubscribed: u64,
+    suppressed: u64,
+    invalid_address: u64,
+    frequency_cap: u64,
+    quiet_hours_deferred: u64,
+    already_received: u64,
+    volume_limit: u64,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    name: String,
+    estimated: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Schedule {
+    first_send_at: Option<Timestamp>,
+    estimated_duration_minutes: u64,
+    timezone: String,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    id: String,
+    status: String,
+    message: String,
+}
+
+pub(super) async fn show(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    Ok(page(&visitor, &whole, None).await)
+}
+
+/// The page, and why a launch was refused.
+pub(super) async fn page(visitor: &Visitor, whole: &Whole, failure: Option<&Failure>) -> Response {
+    let campaign = &whole.campaign;
+    let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview-launch"]));
+    let preview: PageResult<Preview> = call.read().await;
+    let content = html! {
+        @if let Some(failure) = failure { (frame::refusal(failure)) }
+        @match &preview {
+            Ok(preview) => {
+                (view::card("Checks", &checks(&preview.checks)))
+                (view::card("Audience", &audience(&preview.audience)))
+                (view::card("When", &schedule(visitor, campaign, &preview.schedule)))
+                (launching(visitor, campaign, preview))
+            }
+            Err(failure) => (failure.card("Launch")),
+        }
+    };
+    frame::page(visitor, campaign, frame::Page::Launch, failure, &content)
+}
+
+fn checks(checks: &[Check]) -> Markup {
+    let columns = [Column::text("Check"), Column::text("Result"), Column::text("Why")];
+    let tone = |status: &str| match status {
+        "pass" => Tone::Good,
+        "warn" => Tone::Warning,
+        _ => Tone::Bad,
+    };
+    let row = |check: &Check| {
+        vec![
+            html! { (frame::words(&check.id)) },
+            view::badge(tone(&check.status), &check.status),
+            html! { (check.message) },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = checks.iter().map(row).collect();
+    view::table("Checks", &columns, &rows)
+}
+
+fn audience(audience: &Audience) -> Markup {
+    let figure = |label: &str, number: u64| {
+        view::figure(label, &html! { (view::count(number)) }, None, Tone::Neutral)
+    };
+    let excluded = &audience.excluded;
+    let reasons = [
+        ("No address on the channel", excluded.no_address),
+        ("Unsubscribed", excluded.unsubscribed),
+        ("Suppressed", excluded.suppressed),
+        ("Invalid address", excluded.invalid_address),
+        ("Frequency cap", excluded.frequency_cap),
+        ("In quiet hours then", excluded.quiet_hours_deferred),
+        ("Already received", excluded.already_received),
+        ("Volume limit", excluded.volume_limit),
+    ];
+    let count = |number: u64| html! { (view::count(number)) };
+    let rows: Vec<Vec<Markup>> = reasons
+        .into_iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(reason, number)| vec![html! { (reason) }, count(number)])
+        .collect();
+    let variants: Vec<Vec<Markup>> = audience
+        .per_variant
+        .iter()
+        .map(|it| vec![html! { bdi { (it.name) } }, count(it.estimated)])
+        .collect();
+    html! {
+        div class="figures" {
+            (figure("People match", audience.matched))
+            (figure("Reachable", audience.reachable))
+            (figure("Messages", audience.estimated_sends))
+            (figure("Control group", audience.control))
+        }
+        @if !rows.is_empty() {
+            h3 { "Left out" }
+            (view::table("Left out", &[Column::text("Reason"), Column::number("People")], &rows))
+        }
+        @if variants.len() > 1 {
+            h3 { "By variant" }
+            (view::table("By variant", &[Column::text("Variant"), Column::number("People")], &variants))
+        }
+    }
+}
+
+fn schedule(visitor: &Visitor, campaign: &Campaign, schedule: &Schedule) -> Markup {
+    let zone = schedule.timezone.parse().unwrap_or_else(|_| visitor.zone());
+    let first = html! {
+        @match schedule.first_send_at {
+            Some(at) => { (view::exact(at, zone)) " (" (view::ago(at, visitor.now(), zone)) ")" },
+            None => "Depends on an event, or no time is set",
+        }
+    };
+    view::facts([
+        ("Sent", html! { (frame::send_type_label(&campaign.send_type)) }),
+        ("First message", first),
+        (
+            "Takes",
+            html! { (view::count(schedule.estimated_duration_minutes)) " minutes by its own limits" },
+        ),
+    ])
+}
+
+/// The buttons that launch.
+fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
+    let address = |name: &str| path(["console", "campaigns", &campaign.id, "do", name]);
+    let is_draft = campaign.status == "draft";
+    let is_timed = campaign.send_type == "scheduled" && campaign.scheduled_at.is_some();
+    let launch = if campaign.is_learning() { "launch-rl" } else { "send" };
+    let label = match campaign.send_type.as_str() {
+        "triggered" | "recurring" => "Make it live".to_owned(),
+        _ => format!("Send now to {} people", view::count(preview.audience.estimated_sends)),
+    };
+    html! {
+        @if !preview.can_launch {
+            p { "It cannot be launched like this: see the checks that fail." }
+        }
+        @if campaign.status == "scheduled" && is_timed {
+            p { "It is scheduled: it goes out at its time by itself." }
+        }
+        div class="actions" {
+            @if is_draft && is_timed && visitor.may(ScopeName::CampaignsWrite) {
+                form method="post" action=(address("schedule")) {
+                    (visitor.csrf_field())
+                    button class="button primary" type="submit" { "Schedule" }
+                }
+            }
+            @if visitor.may(ScopeName::CampaignsSend) {
+                form method="post" action=(address(launch)) {
+                    (visitor.csrf_field())
+                    button class={ "button" @if !is_timed { " primary" } } type="submit"
+                        disabled[!preview.can_launch] { (label) }
+                }
+            } @else {
+                p class="quiet" { "Launching needs the scope " code { (ScopeName::CampaignsSend.as_str()) } "." }
+            }
+        }
+    }
+}

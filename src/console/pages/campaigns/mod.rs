@@ -1,0 +1,131 @@
+//! `/console/campaigns`: making campaigns, launching them, watching them and reading their reports.
+
+mod actions;
+mod draft;
+mod editor;
+mod fields;
+mod form;
+mod frame;
+mod launch;
+mod list;
+mod offers;
+mod parts;
+mod progress;
+mod report;
+mod results;
+mod trial;
+mod variant_report;
+mod versions;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use kernel::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use web::auth::ScopeName;
+
+use crate::{failure::PageResult, in_process, state::ConsoleState, view::Entry, visitor::Visitor};
+
+pub(super) const ENTRY: Entry =
+    Entry { name: "Campaigns", path: "/console/campaigns", scopes: &[ScopeName::CampaignsRead] };
+/// The address of the form for a new campaign.
+const NEW: &str = "/console/campaigns/new";
+
+pub(super) fn routes() -> Router<ConsoleState> {
+    Router::new()
+        .route(ENTRY.path, get(list::show).post(editor::create))
+        .route(NEW, get(editor::new))
+        .route("/console/campaigns/{campaignId}", get(editor::show).post(editor::update))
+        .route("/console/campaigns/{campaignId}/do/{action}", post(actions::act))
+        .route("/console/campaigns/{campaignId}/launch", get(launch::show))
+        .route("/console/campaigns/{campaignId}/test", get(trial::show).post(trial::send))
+        .route("/console/campaigns/{campaignId}/versions", get(versions::show))
+        .route("/console/campaigns/{campaignId}/progress", get(progress::part))
+        .route("/console/campaigns/{campaignId}/report", get(report::show))
+}
+
+/// What pages show of a campaign beside its definition.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Campaign {
+    id: String,
+    name: String,
+    channel: String,
+    send_type: String,
+    status: String,
+    scheduled_at: Option<Timestamp>,
+    failure_reason: Option<String>,
+    version: u64,
+    has_pending_draft: bool,
+    next_send_at: Option<Timestamp>,
+    last_sent_at: Option<Timestamp>,
+    started_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
+    updated_at: Timestamp,
+}
+
+impl Campaign {
+    /// The address of its page.
+    fn path(&self) -> String {
+        in_process::path(["console", "campaigns", &self.id])
+    }
+
+    /// The address of one of its pages.
+    fn path_of(&self, page: &str) -> String {
+        in_process::path(["console", "campaigns", &self.id, page])
+    }
+
+    /// Whether it sends, or could go on to.
+    fn is_under_way(&self) -> bool {
+        matches!(self.status.as_str(), "scheduled" | "active" | "paused")
+    }
+
+    /// Whether it learns which variant is the best while it sends.
+    fn is_learning(&self) -> bool {
+        self.channel == "ai_optimized" || self.send_type == "ai_optimized"
+    }
+}
+
+/// A campaign, and all its fields as the API answers them.
+#[derive(Debug, Clone)]
+struct Whole {
+    campaign: Campaign,
+    value: Value,
+}
+
+impl Whole {
+    fn of(value: Value) -> PageResult<Self> {
+        let campaign = Campaign::deserialize(&value)
+            .map_err(|fault| crate::failure::Failure::internal(&fault))?;
+        Ok(Self { campaign, value })
+    }
+
+    /// Its fields with the edits that are not published yet.
+    fn latest(&self) -> &Value {
+        self.value.get("pendingDraft").filter(|draft| draft.is_object()).unwrap_or(&self.value)
+    }
+
+    /// The ids and names of the variants that have a message.
+    fn variants(&self) -> Vec<Variant> {
+        let all = self.latest().get("variants").and_then(Value::as_array).cloned();
+        all.unwrap_or_default()
+            .into_iter()
+            .filter(|it| it.get("isControlGroup") != Some(&Value::Bool(true)))
+            .filter_map(|it| Variant::deserialize(it).ok())
+            .collect()
+    }
+}
+
+/// A variant by its id.
+#[derive(Debug, Clone, Deserialize)]
+struct Variant {
+    id: String,
+    name: String,
+}
+
+/// The campaign of this id.
+async fn find(visitor: &Visitor, id: &str) -> PageResult<Whole> {
+    Whole::of(visitor.get(in_process::path(["campaigns", id])).read().await?)
+}

@@ -1,0 +1,187 @@
+//! The report of a campaign: every number is one of the API's reports.
+
+use axum::{
+    extract::{Path, Query},
+    response::Response,
+};
+use futures_util::future;
+use kernel::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Campaign, Whole, find, frame, parts, progress, results, variant_report};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view::{self, Field, Kind, Moment, Tone},
+    visitor::Visitor,
+};
+
+/// Messages of this time, and the recipient to look up.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    from: String,
+    to: String,
+    person: String,
+}
+
+pub(super) async fn show(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    Ok(page(&visitor, &whole, &asked, None).await)
+}
+
+/// The page, and why a change was refused.
+pub(super) async fn page(
+    visitor: &Visitor,
+    whole: &Whole,
+    asked: &Asked,
+    failure: Option<&Failure>,
+) -> Response {
+    let campaign = &whole.campaign;
+    let ask = |report: &'static str| ranged(visitor, campaign, report, asked);
+    let (stats, variants, links, failures, times) = future::join5(
+        ask("stats"),
+        ask("variant-stats"),
+        ask("links"),
+        ask("failure-reasons"),
+        ask("time-to-engage"),
+    )
+    .await;
+    let (progress, person) =
+        future::join(progress::card(visitor, campaign), person(visitor, campaign, asked)).await;
+    let content = html! {
+        @if let Some(failure) = failure { (frame::refusal(failure)) }
+        (progress)
+        (filters(campaign, asked))
+        (part("Results", stats, results::all))
+        (part("Variants", variants, variant_report::all))
+        (part("Links", links, parts::links))
+        (part("Time to engage", times, parts::times))
+        (part("Failures", failures, parts::failures))
+        (view::card("One person", &person))
+        p class="quiet" {
+            "Every number is in the API: " code { "GET /campaigns/" (campaign.id) "/stats" }
+            ", variant-stats, links, time-to-engage, failure-reasons and recipients."
+        }
+    };
+    frame::page(visitor, campaign, frame::Page::Report, failure, &content)
+}
+
+/// A part of the report, or why it is not there.
+fn part<T>(title: &str, found: PageResult<Value>, show: fn(&T) -> Markup) -> Markup
+where
+    T: serde::de::DeserializeOwned,
+{
+    let read = found.and_then(|value| {
+        serde_json::from_value::<T>(value).map_err(|fault| Failure::internal(&fault))
+    });
+    match read {
+        Ok(report) => show(&report),
+        Err(failure) => failure.card(title),
+    }
+}
+
+async fn ranged(
+    visitor: &Visitor,
+    campaign: &Campaign,
+    report: &str,
+    asked: &Asked,
+) -> PageResult<Value> {
+    let mut call = visitor.get(path(["campaigns", &campaign.id, report]));
+    // The others are always of all messages.
+    if matches!(report, "stats" | "variant-stats" | "links") {
+        call = call
+            .query_if("startDate", Some(asked.from.trim()))
+            .query_if("endDate", Some(asked.to.trim()));
+    }
+    call.read().await
+}
+
+fn filters(campaign: &Campaign, asked: &Asked) -> Markup {
+    html! {
+        form class="filters" method="get" action=(campaign.path_of("report")) {
+            (view::field(&Field::text("from", "Messages from", &asked.from).hint("Such as 2030-03-01")))
+            (view::field(&Field::text("to", "To", &asked.to)))
+            button class="button" type="submit" { "Show" }
+        }
+        @if !(asked.from.trim().is_empty() && asked.to.trim().is_empty()) {
+            p class="quiet" { "Time to engage and failures are of all messages." }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Timeline {
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    events: Vec<Event>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    timestamp: Timestamp,
+    metadata: Value,
+}
+
+/// What happened to the messages to one person, with the reason where one was not sent.
+async fn person(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
+    let person = asked.person.trim();
+    let form = html! {
+        form class="filters" method="get" action=(campaign.path_of("report")) role="search" {
+            (view::field(&Field::text("person", "Person", person).of(Kind::Search)
+                .hint("An id, yours or the internal one")))
+            button class="button" type="submit" { "What did they get?" }
+        }
+    };
+    if person.is_empty() {
+        return form;
+    }
+    let call = visitor.get(path(["campaigns", &campaign.id, "recipients", person]));
+    let found: PageResult<Timeline> = call.read().await;
+    let moment = |event: &Event| Moment {
+        time: view::ago(event.timestamp, visitor.now(), visitor.zone()),
+        tone: match event.kind.as_str() {
+            "failed" | "bounced" | "complained" => Tone::Bad,
+            "skipped" | "cancelled" => Tone::Warning,
+            _ => Tone::Neutral,
+        },
+        kind: event.kind.clone(),
+        title: html! { (reason(&event.metadata)) },
+        details: event
+            .metadata
+            .as_object()
+            .filter(|fields| !fields.is_empty())
+            .map(|_| view::json(&event.metadata)),
+    };
+    html! {
+        (form)
+        @match &found {
+            Ok(found) if found.messages.is_empty() => {
+                p { "No message of this campaign was made for this person: they were not in its audience, or it has not come to them yet." }
+            }
+            Ok(found) => @for message in &found.messages {
+                (view::timeline(&message.events.iter().map(moment).collect::<Vec<_>>()))
+            },
+            Err(failure) => (view::alert(&failure.text())),
+        }
+    }
+}
+
+/// The reason of an event in words, if it has one.
+fn reason(metadata: &Value) -> String {
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+    let words = [text("reason"), text("skipReason"), text("code"), text("url")];
+    let found = words.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    frame::words(found)
+}

@@ -1,0 +1,299 @@
+//! A campaign's message for one person: rendered, sent as a test, and checked for spam.
+
+use axum::{
+    extract::{Path, Query},
+    response::Response,
+};
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use web::auth::ScopeName;
+
+use super::{Campaign, Whole, find, frame};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view::{self, Choice, Column, Field, Tone},
+    visitor::{Form, Visitor},
+};
+
+/// What the address names: for whom, and which variant.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    person: String,
+    variant: String,
+    /// `on` where the spam check is asked for.
+    spam: String,
+}
+
+/// The form of a test as it was sent, and why it was refused.
+#[derive(Debug, Clone, Default)]
+struct Sent {
+    to: String,
+    failure: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Rendered {
+    channel: String,
+    message: Map<String, Value>,
+}
+
+pub(super) async fn show(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    Ok(page(&visitor, &whole, &asked, &Sent::default()).await)
+}
+
+/// Sends a test.
+pub(super) async fn send(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> PageResult<Response> {
+    let whole = find(&visitor, &id).await?;
+    let Some(suffix) = test_route(&whole.campaign) else {
+        return Err(Failure::new(StatusCode::BAD_REQUEST, NO_TESTS));
+    };
+    let mut body = Map::new();
+    for (field, name) in [("person", "userId"), ("to", "to"), ("variant", "variantId")] {
+        if let Some(text) = form.filled(field) {
+            body.insert(name.to_owned(), json!(text));
+        }
+    }
+    let api = path(["campaigns", &whole.campaign.id, suffix]);
+    match visitor.call(Method::POST, api).json(&body)?.read::<Tested>().await {
+        Ok(tested) => {
+            let notice = match tested.reason {
+                None => format!("A test is on its way to {}.", tested.to),
+                Some(reason) => {
+                    format!("No test was sent to {}: {}", tested.to, frame::words(&reason))
+                }
+            };
+            Ok(visitor.done(&whole.campaign.path_of("test"), &notice))
+        }
+        Err(failure) if failure.is_of_fields() || failure.is_not_found() => {
+            let text = |name: &str| form.text(name).unwrap_or_default().to_owned();
+            let asked =
+                Asked { person: text("person"), variant: text("variant"), ..Asked::default() };
+            let sent = Sent { to: text("to"), failure: Some(failure) };
+            Ok(page(&visitor, &whole, &asked, &sent).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+#[derive(Deserialize)]
+struct Tested {
+    to: String,
+    reason: Option<String>,
+}
+
+const NO_TESTS: &str = "There are no tests on this channel";
+
+/// The API's route for tests on the campaign's channel.
+fn test_route(campaign: &Campaign) -> Option<&'static str> {
+    match campaign.channel.as_str() {
+        "email" => Some("send-test-email"),
+        "sms" => Some("send-test-sms"),
+        "push" => Some("send-test-push"),
+        "whatsapp" => Some("send-test-whatsapp"),
+        "in_app" => Some("send-test-in-app"),
+        _ => None,
+    }
+}
+
+async fn page(visitor: &Visitor, whole: &Whole, asked: &Asked, sent: &Sent) -> Response {
+    let campaign = &whole.campaign;
+    let content = html! {
+        (view::card("Preview", &preview(visitor, whole, asked).await))
+        (view::card("Test", &test(visitor, whole, asked, sent)))
+        @if campaign.channel == "email" {
+            (view::card("Spam check", &spam(visitor, campaign, asked).await))
+        }
+    };
+    frame::page(visitor, campaign, frame::Page::Test, sent.failure.as_ref(), &content)
+}
+
+fn variant_choice(whole: &Whole, chosen: &str) -> Markup {
+    let variants = whole.variants();
+    let mut choices = vec![Choice { value: "", label: "The first with a message" }];
+    choices.extend(variants.iter().map(|it| Choice { value: &it.id, label: &it.name }));
+    html! {
+        @if variants.len() > 1 { (view::select("variant", "Variant", chosen, &choices)) }
+    }
+}
+
+async fn preview(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
+    let campaign = &whole.campaign;
+    let scope = ScopeName::UsersRead;
+    if !visitor.may(scope) {
+        return html! { p class="quiet" { "A preview for a person needs the scope " code { (scope.as_str()) } "." } };
+    }
+    let person = asked.person.trim();
+    let form = html! {
+        form class="filters" method="get" action=(campaign.path_of("test")) {
+            (view::field(&Field::text("person", "For whom", person).hint("An id of a person, yours or the internal one")))
+            (variant_choice(whole, &asked.variant))
+            button class="button primary" type="submit" { "Show" }
+        }
+    };
+    if person.is_empty() {
+        return form;
+    }
+    let mut body = json!({"userId": person});
+    if !asked.variant.is_empty() {
+        body["variantId"] = json!(asked.variant);
+    }
+    let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview"])).json(&body);
+    let rendered: PageResult<Rendered> = match call {
+        Ok(call) => call.read().await,
+        Err(failure) => Err(failure),
+    };
+    html! {
+        (form)
+        @match &rendered {
+            Ok(rendered) => (message(rendered)),
+            Err(failure) => (frame::refusal(failure)),
+        }
+    }
+}
+
+/// A rendered message: short fields as facts, long ones as text.
+fn message(rendered: &Rendered) -> Markup {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    let is_long =
+        |name: &str| matches!(name, "html" | "text" | "css" | "body" | "headers" | "buttons");
+    let facts = rendered.message.iter().filter(|(name, value)| !is_long(name) && !value.is_null());
+    let long = rendered.message.iter().filter(|(name, value)| is_long(name) && !value.is_null());
+    html! {
+        p class="quiet" { "By " (frame::channel_label(&rendered.channel)) ", as it would leave now. Its links to unsubscribe change nothing." }
+        dl class="facts" {
+            @for (name, value) in facts { div { dt { (name) } dd { bdi { (text(value)) } } } }
+        }
+        @for (name, value) in long {
+            details open[name != "headers"] {
+                summary { (name) }
+                pre class="rendered" tabindex="0" dir="auto" { (text(value)) }
+            }
+        }
+    }
+}
+
+fn test(visitor: &Visitor, whole: &Whole, asked: &Asked, sent: &Sent) -> Markup {
+    let campaign = &whole.campaign;
+    let scope = ScopeName::CampaignsSend;
+    if test_route(campaign).is_none() {
+        return html! { p class="quiet" { (NO_TESTS) "." } };
+    }
+    if !visitor.may(scope) {
+        return html! { p class="quiet" { "A test needs the scope " code { (scope.as_str()) } "." } };
+    }
+    let failure = sent.failure.as_ref();
+    let fault = |name: &str| failure.and_then(|failure| failure.at(name));
+    let (user, to) = (fault("userId"), fault("to"));
+    let to_hint = "An address or number; empty: the person's own";
+    // The form of the preview has a field for the person, too.
+    html! {
+        form method="post" action=(campaign.path_of("test")) aria-label="Test" {
+            (visitor.csrf_field())
+            @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(&["userId", "to"])) {
+                (view::alert(&rest))
+            }
+            div class="field" {
+                label for="test-person" { "For whom" }
+                input id="test-person" name="person" type="text" value=(asked.person) autocomplete="off"
+                    aria-invalid=[user.as_ref().map(|_| "true")];
+                @if let Some(user) = &user { p class="fault" { (user) } }
+            }
+            @if campaign.channel != "in_app" {
+                (view::field(&Field::text("to", "To", &sent.to).hint(to_hint).fault(to.as_deref())))
+            }
+            @if whole.variants().len() > 1 {
+                div class="field" {
+                    label for="test-variant" { "Variant" }
+                    select id="test-variant" name="variant" {
+                        option value="" { "The first with a message" }
+                        @for variant in whole.variants() {
+                            option value=(variant.id) selected[variant.id == asked.variant] { (variant.name) }
+                        }
+                    }
+                }
+            }
+            button class="button primary" type="submit" { "Send a test" }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spam {
+    score: f64,
+    threshold: f64,
+    verdict: String,
+    engine: String,
+    rules: Vec<Rule>,
+    suggestions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    name: String,
+    score: f64,
+    description: String,
+}
+
+async fn spam(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
+    if asked.spam != "on" {
+        let address = format!("{}?spam=on", campaign.path_of("test"));
+        return html! { p { (view::button_link(&address, "Check it")) } };
+    }
+    let mut body = json!({"campaignId": campaign.id});
+    if !asked.variant.is_empty() {
+        body["variantId"] = json!(asked.variant);
+    }
+    let call = visitor.call(Method::POST, "/campaigns/spam-check").json(&body);
+    let report: PageResult<Spam> = match call {
+        Ok(call) => call.read().await,
+        Err(failure) => Err(failure),
+    };
+    match &report {
+        Ok(report) => spam_report(report),
+        Err(failure) => frame::refusal(failure),
+    }
+}
+
+fn spam_report(report: &Spam) -> Markup {
+    let tone = match report.verdict.as_str() {
+        "pass" => Tone::Good,
+        "warn" => Tone::Warning,
+        _ => Tone::Bad,
+    };
+    let columns = [Column::text("Rule"), Column::number("Points"), Column::text("What")];
+    let row = |rule: &Rule| {
+        vec![
+            html! { code { (rule.name) } },
+            html! { (view::decimal(rule.score)) },
+            html! { (rule.description) },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = report.rules.iter().map(row).collect();
+    html! {
+        p {
+            (view::badge(tone, &report.verdict)) " " (view::decimal(report.score)) " of " (view::decimal(report.threshold))
+            " points, by " (report.engine)
+        }
+        @if !rows.is_empty() { (view::table("Rules that match", &columns, &rows)) }
+        @if !report.suggestions.is_empty() {
+            ul { @for suggestion in &report.suggestions { li { (suggestion) } } }
+        }
+    }
+}

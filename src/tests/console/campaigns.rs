@@ -1,0 +1,388 @@
+//! `/console/campaigns`: the list, the form, launching, pausing, tests and versions.
+
+use serde_json::{Value, json};
+
+use super::kit::{Person, Seen};
+use crate::kit::{Workspace, eventually};
+
+/// A form of an email to everyone.
+const EMAIL: [(&str, &str); 8] = [
+    ("channel", "email"),
+    ("sendType", "immediate"),
+    ("audience", "everyone"),
+    ("resendPolicy", "only_new"),
+    ("variants[0].id", "a"),
+    ("variants[0].name", "A"),
+    ("variants[0].weight", "100"),
+    ("variants[0].message.html", "<p>Hello {{ unsubscribe_url }}</p>"),
+];
+
+/// A webhook, which needs no provider.
+fn webhook(name: &str) -> Value {
+    json!({"name": name, "channel": "webhook", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": {"url": "https://hook.test/in", "body": {"id": "{{ user.externalId }}"}}}]})
+}
+
+fn has(seen: &Seen, texts: &[&str]) {
+    for text in texts {
+        assert!(seen.text.contains(text), "no {text}: {}", seen.text);
+    }
+}
+
+async fn of(workspace: &Workspace, address: &str) -> Value {
+    let id = address.rsplit('/').next().unwrap();
+    workspace.api.get(format!("/campaigns/{id}"), 200).await.json()
+}
+
+async fn made(workspace: &Workspace, body: &Value) -> String {
+    let made = workspace.api.post("/campaigns", body, 201).await.json();
+    format!("/console/campaigns/{}", made["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_campaign_is_made_changed_listed_and_deleted() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    has(
+        &person.get("/console/campaigns").await,
+        &["No campaigns yet", "curl -s", "/console/campaigns/new"],
+    );
+    has(
+        &person.get("/console/campaigns/new").await,
+        &["id=\"variants[0].message.subject\"", "value=\"everyone\""],
+    );
+
+    // A button changes the form and saves nothing; what was typed stays.
+    let typed =
+        [&EMAIL[..], &[("name", "March"), ("variants[0].message.subject", "Hi"), ("tags", "a, b")]]
+            .concat();
+    let fields = [&typed[..], &[("do", "add-variant")]].concat();
+    let seen = person.post("/console/campaigns", &fields).await;
+    assert_eq!(seen.status, 200);
+    has(
+        &seen,
+        &["value=\"March\"", "name=\"variants[1].message.subject\"", "abTestConfig.testPercentage"],
+    );
+    let fields = [&typed[..], &[("channel", "sms")]].concat();
+    let fields: Vec<_> = fields.into_iter().skip(1).collect();
+    has(&person.post("/console/campaigns", &fields).await, &["variants[0].message.shortenLinks"]);
+    assert_eq!(workspace.api.get("/campaigns", 200).await.json()["pagination"]["total"], 0);
+
+    let fields = [&typed[..], &[("do", "save")]].concat();
+    let seen = person.post("/console/campaigns", &fields).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    let address = seen.location().to_owned();
+    let campaign = of(&workspace, &address).await;
+    assert_eq!((&campaign["status"], &campaign["tags"]), (&json!("draft"), &json!(["a", "b"])));
+    assert_eq!(campaign["variants"][0]["message"]["subject"], "Hi");
+    has(&person.get(&address).await, &["March was saved.", "value=\"Hi\"", "Preview and test"]);
+
+    let schedule = [
+        ("sendType", "recurring"),
+        ("recurringSchedule.frequency", "weekly"),
+        ("recurringSchedule.dayOfWeek", "mon, 3"),
+        ("recurringSchedule.timeOfDay", "09:00"),
+        ("recurringSchedule.timezone", "Europe/Berlin"),
+        ("conversionTracking.primaryConversion.eventName", "Order Completed"),
+        ("other", "{\"sendRateLimit\": {\"maxPerMinute\": 60}}"),
+        ("do", "save"),
+    ];
+    let fields: Vec<_> =
+        typed.iter().filter(|(name, _)| *name != "sendType").chain(&schedule).copied().collect();
+    let seen = person.post(&address, &fields).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    let campaign = of(&workspace, &address).await;
+    assert_eq!(campaign["recurringSchedule"]["dayOfWeek"], json!([1, 3]));
+    assert_eq!(campaign["sendRateLimit"]["maxPerMinute"], 60);
+    let seen = person.get(&address).await;
+    has(
+        &seen,
+        &[
+            "Next occurrences",
+            "09:00:00 Europe/Berlin",
+            "value=\"1, 3\"",
+            "&quot;maxPerMinute&quot;: 60",
+        ],
+    );
+
+    let list = person.get("/console/campaigns?q=mar&status=draft").await;
+    has(&list, &["March", "Again and again", "1 campaigns"]);
+    has(&person.get("/console/campaigns?q=april").await, &["No campaign matches"]);
+
+    // A second version, what changed, and back.
+    let versions = person.get(&format!("{address}/versions")).await;
+    has(&versions, &["<ins>", "recurringSchedule", "Roll back", "created"]);
+    let seen = person.post(&format!("{address}/do/rollback"), &[("version", "1")]).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    assert_eq!(of(&workspace, &address).await["sendType"], "immediate");
+
+    let seen = person.post(&format!("{address}/do/duplicate"), &[]).await;
+    assert_eq!(of(&workspace, seen.location()).await["name"], "March (copy)");
+    let refused = person.post(&format!("{address}/do/delete"), &[("confirm", "April")]).await;
+    assert_eq!(refused.status, 400);
+    let seen = person.post(&format!("{address}/do/delete"), &[("confirm", "March")]).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console/campaigns"));
+    assert_eq!(person.get(&address).await.status, 404);
+}
+
+#[tokio::test]
+async fn faults_stand_at_their_fields_and_nothing_is_lost() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let fields = [
+        &EMAIL[1..6],
+        &[
+            ("channel", "email"),
+            ("name", ""),
+            ("variants[0].weight", "many"),
+            ("description", "kept <as> typed"),
+        ],
+        &[
+            ("variants[0].message.subject", "Hi {{ name "),
+            ("other", "{\"quietTimeOverride\": {\"start\": \"x\"}}"),
+        ],
+        &[("do", "save")],
+    ]
+    .concat();
+    let fields: Vec<_> = fields.into_iter().filter(|(name, _)| *name != "audience").collect();
+    let fields =
+        [&fields[..], &[("audience", "json"), ("targeting", "{\"filterGroups\": 1}")]].concat();
+    let seen = person.post("/console/campaigns", &fields).await;
+    assert_eq!(seen.status, 400);
+    has(
+        &seen,
+        &[
+            "id=\"name-fault\"",
+            "id=\"variants[0].weight-fault\"",
+            "id=\"variants[0].message.subject-fault\"",
+            "is not valid Liquid",
+            "id=\"targeting-fault\"",
+            "id=\"other-fault\"",
+            "value=\"many\"",
+            "kept &lt;as&gt; typed",
+        ],
+    );
+    // JSON that is none is a fault before the API is asked.
+    let fields = [&fields[..fields.len() - 1], &[("targeting", "{")]].concat();
+    has(
+        &person.post("/console/campaigns", &fields).await,
+        &["is not valid JSON", "value=\"many\""],
+    );
+    assert_eq!(workspace.api.get("/campaigns", 200).await.json()["pagination"]["total"], 0);
+}
+
+#[tokio::test]
+async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    workspace
+        .api
+        .post("/users", &json!({"externalId": "ann", "attributes": {"plan": "pro"}}), 201)
+        .await;
+    let config = json!({"type": "event", "eventName": "Signed Up"});
+    let mut body = webhook("Welcome");
+    (body["sendType"], body["triggerConfig"]) = (json!("triggered"), config);
+    let address = made(&workspace, &body).await;
+
+    let preview = person.get(&format!("{address}/test?person=ann")).await;
+    has(&preview, &["{&quot;id&quot;:&quot;ann&quot;}", "There are no tests on this channel"]);
+    has(&person.get(&format!("{address}/test?person=unknown")).await, &["role=\"alert\""]);
+
+    let launch = person.get(&format!("{address}/launch")).await;
+    has(&launch, &["content present", "Make it live", "People match"]);
+    let seen = person.post(&format!("{address}/do/send"), &[]).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, address.as_str()));
+    assert_eq!(of(&workspace, &address).await["status"], "active");
+    has(
+        &person.get(&address).await,
+        &["hx-trigger=\"every 2s\"", "The campaign was launched.", "/do/pause"],
+    );
+    let part = person.get(&format!("{address}/progress")).await;
+    assert!(part.text.starts_with("<div id=\"progress\""), "{}", part.text);
+
+    // From the report, and back to it.
+    let seen = person.post(&format!("{address}/do/pause"), &[("from", "report")]).await;
+    assert_eq!(seen.location(), format!("{address}/report"));
+    assert_eq!(of(&workspace, &address).await["status"], "paused");
+    has(&person.get(&format!("{address}/report")).await, &["Resume", "The campaign is paused."]);
+    assert_eq!(person.post(&format!("{address}/do/pause"), &[]).await.status, 409);
+
+    // Edits of a live campaign wait until they are published.
+    let fields = [
+        ("name", "Welcome"),
+        ("channel", "webhook"),
+        ("sendType", "triggered"),
+        ("triggerConfig.eventName", "Signed Up"),
+        ("audience", "everyone"),
+        ("resendPolicy", "only_new"),
+        ("variants[0].id", "a"),
+        ("variants[0].name", "A"),
+        ("variants[0].weight", "100"),
+        ("variants[0].message.url", "https://hook.test/other"),
+        ("do", "save"),
+    ];
+    assert_eq!(person.post(&format!("{address}/do/resume"), &[]).await.status, 303);
+    assert_eq!(person.post(&address, &fields).await.status, 303);
+    assert_eq!(of(&workspace, &address).await["hasPendingDraft"], true);
+    has(
+        &person.get(&address).await,
+        &["https://hook.test/other", "not published", "Publish edits"],
+    );
+    assert_eq!(person.post(&format!("{address}/do/publish"), &[]).await.status, 303);
+    assert_eq!(of(&workspace, &address).await["hasPendingDraft"], false);
+
+    assert_eq!(person.post(&format!("{address}/do/cancel"), &[]).await.status, 400);
+    let seen = person.post(&format!("{address}/do/cancel"), &[("confirm", "Welcome")]).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    assert_eq!(of(&workspace, &address).await["status"], "cancelled");
+    has(
+        &person.get(&address).await,
+        &["it cannot be changed any more", "fieldset class=\"plain\" disabled"],
+    );
+}
+
+#[tokio::test]
+async fn what_prevents_a_launch_is_shown_and_a_time_schedules() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let body = json!({"name": "Empty", "channel": "webhook", "variants": [{"id": "a", "name": "A", "weight": 50}]});
+    let address = made(&workspace, &body).await;
+    let seen = person.post(&format!("{address}/do/send"), &[]).await;
+    assert_eq!(seen.status, 400);
+    has(&seen, &["role=\"alert\"", "Checks", "badge bad"]);
+
+    let mut body = webhook("Later");
+    for (name, value) in [
+        ("sendType", "scheduled"),
+        ("scheduledAt", "2040-07-01T09:00:00"),
+        ("scheduledTimezone", "Europe/Berlin"),
+        ("status", "draft"),
+    ] {
+        body[name] = json!(value);
+    }
+    let address = made(&workspace, &body).await;
+    has(&person.get(&address).await, &["value=\"2040-07-01T09:00:00\""]);
+    has(
+        &person.get(&format!("{address}/launch")).await,
+        &["Schedule</button>", "2040-07-01 09:00:00 Europe/Berlin"],
+    );
+    assert_eq!(person.post(&format!("{address}/do/schedule"), &[]).await.status, 303);
+    assert_eq!(of(&workspace, &address).await["status"], "scheduled");
+    has(&person.get(&format!("{address}/launch")).await, &["It is scheduled"]);
+}
+
+#[tokio::test]
+async fn a_spam_check_and_a_preview_are_those_of_the_api() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test", "attributes": {"firstName": "<i>Ann</i>"}});
+    workspace.api.post("/users", &ann, 201).await;
+    let body = json!({"name": "Mail", "channel": "email", "variants": [{"id": "a", "name": "A", "weight": 100,
+        "message": {"subject": "Hi {{ user.firstName }}", "html": "<p>{{ user.firstName }} <a href=\"{{ unsubscribe_url }}\">out</a></p>"}}]});
+    let address = made(&workspace, &body).await;
+    let id = address.rsplit('/').next().unwrap();
+    let asked = json!({"userId": "ann"});
+    let preview = workspace.api.post(format!("/campaigns/{id}/preview"), &asked, 200).await.json();
+    assert_eq!((&preview["channel"], &preview["variantId"]), (&json!("email"), &json!("a")));
+    assert_eq!(preview["message"]["subject"], "Hi <i>Ann</i>");
+    // Who reads it cannot unsubscribe the person.
+    let html = preview["message"]["html"].as_str().unwrap();
+    let start = html.find("/u/").unwrap() + 1;
+    let link = &html[start..start + html[start..].find('"').unwrap()];
+    let answer =
+        Person::new().post_bare(&format!("/{link}"), &[("List-Unsubscribe", "One-Click")]).await;
+    assert!(answer.status.as_u16() < 500, "{}", answer.text);
+    let status = workspace.api.get("/users/by-user-id/ann", 200).await.json();
+    let path = format!("/subscriptions/contacts/{}", status["id"].as_str().unwrap());
+    let consent = workspace.api.get(path, 200).await.json();
+    assert_ne!(consent["channels"]["email"]["status"], "unsubscribed", "{consent}");
+    for (body, status) in [
+        (json!({}), 400),
+        (json!({"userId": "unknown"}), 404),
+        (json!({"userId": "ann", "variantId": "z"}), 400),
+    ] {
+        workspace.api.post(format!("/campaigns/{id}/preview"), &body, status).await;
+    }
+
+    let person = Person::signed_in(&workspace, "*").await;
+    let seen = person.get(&format!("{address}/test?person=ann&spam=on")).await;
+    has(&seen, &["Hi &lt;i&gt;Ann&lt;/i&gt;", " points, by "]);
+    assert!(!seen.text.contains("<i>Ann"), "{}", seen.text);
+    let reader = Person::signed_in(&workspace, "campaigns:read").await;
+    has(&reader.get(&format!("{address}/test?person=ann")).await, &["users:read"]);
+}
+
+#[tokio::test]
+async fn scopes_csrf_and_hostile_names_hold() {
+    let workspace = Workspace::new().await;
+    let hostile = format!("<img src=x onerror=alert(1)>\"' مرحبا {}", "n".repeat(200));
+    let id = "<b>\"'".to_owned();
+    let body = json!({"name": hostile, "description": hostile, "tags": ["<script>"], "channel": "webhook",
+        "conversionTracking": {"primaryConversion": {"eventName": "<script>alert(1)</script>"}},
+        "targeting": {"filterGroups": [{"filters": [{"type": "attribute", "field": "<b>", "operator": "equals", "value": "</textarea><script>"}]}]},
+        "variants": [{"id": id, "name": hostile, "weight": 100, "message": {"url": "https://hook.test/<b>", "body": "</textarea><script>"}}]});
+    let address = made(&workspace, &body).await;
+    let reader = Person::signed_in(&workspace, "campaigns:read").await;
+    let all = Person::signed_in(&workspace, "*").await;
+    for path in ["/console/campaigns".to_owned(), "/console/campaigns?rates=on".to_owned()]
+        .into_iter()
+        .chain(
+            ["", "/test", "/launch", "/report", "/versions"].map(|page| format!("{address}{page}")),
+        )
+    {
+        for person in [&reader, &all] {
+            let seen = person.get(&path).await;
+            assert_eq!(seen.status, 200, "{path}: {}", seen.text);
+            assert!(
+                !seen.text.contains("<img") && !seen.text.contains("<script>"),
+                "{path}: {}",
+                seen.text
+            );
+            assert!(!seen.text.contains(" style=\"") && !seen.text.contains(" onclick="), "{path}");
+        }
+    }
+    let seen = reader.get(&address).await;
+    assert!(!seen.text.contains("/do/"), "no button without its scope: {}", seen.text);
+    assert_eq!(reader.post(&format!("{address}/do/archive"), &[]).await.status, 403);
+    assert_eq!(reader.get("/console/campaigns/new").await.status, 403);
+    assert_eq!(all.post_bare(&format!("{address}/do/archive"), &[]).await.status, 403);
+    let other = Person::signed_in(&workspace, "events:read").await;
+    let seen = other.get("/console/campaigns").await;
+    assert_eq!(seen.status, 403);
+    has(&seen, &["campaigns:read"]);
+    assert_eq!(all.get("/console/campaigns/none").await.status, 404);
+    assert_eq!(all.post(&format!("{address}/do/none"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for name in ["ann", "bob"] {
+        workspace.api.post("/users", &json!({"externalId": name}), 201).await;
+    }
+    // Port 9 of this machine is refused as a target, so every message fails at once.
+    let mut body = webhook("Now");
+    body["variants"][0]["message"]["url"] = json!("http://127.0.0.1:9/");
+    let address = made(&workspace, &body).await;
+    assert_eq!(person.post(&format!("{address}/do/send"), &[]).await.status, 303);
+    let campaign = eventually("the campaign is over", || async {
+        let campaign = of(&workspace, &address).await;
+        (campaign["status"] != "active").then_some(campaign)
+    })
+    .await;
+    let id = campaign["id"].as_str().unwrap();
+    let seen = eventually("the report has both", || async {
+        let stats = workspace.api.get(format!("/campaigns/{id}/stats"), 200).await.json();
+        if stats["stats"]["failed"] != 2 {
+            return None;
+        }
+        Some(person.get(&format!("{address}/report")).await)
+    })
+    .await;
+    has(&seen, &["Failures", "forbidden_target"]);
+    has(&person.get(&format!("{address}/report?person=ann")).await, &["failed", "One person"]);
+    let list = person.get("/console/campaigns?rates=on").await;
+    has(&list, &[&format!("{address}/report")]);
+    assert!(!list.text.contains("hx-trigger=\"load\""), "asked for once: {}", list.text);
+    has(&person.get("/console/campaigns").await, &["hx-trigger=\"load\"", "rates=on"]);
+}

@@ -1,0 +1,212 @@
+//! `/console/campaigns/:id/report`: every number is the API's, and nothing in it is more than text.
+
+use ingest::record::MessageKind as K;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::kit::{Person, Seen, link};
+use crate::{
+    kit::{BrowserTab, Screen, Workspace, server},
+    stats::fixture::{
+        TestMessageEvent, campaign, hour, in_euros, iso, message_event, publish, track, variant,
+    },
+};
+
+/// A link that is no address of the web.
+const HOSTILE_LINK: &str = "javascript:alert(1)";
+
+/// A campaign with a control group, people who opened, clicked and bought, and messages that failed.
+async fn sent(workspace: &Workspace) -> Uuid {
+    let counted = json!({"primaryConversion": {"eventName": "Order Completed"}});
+    let mut variants =
+        vec![variant("a", 40, false), variant("b", 40, false), variant("c", 20, true)];
+    variants[1]["name"] = json!(format!("<img src=x>\"' مرحبا {}", "n".repeat(200)));
+    let fields = json!({"variants": variants, "conversionTracking": counted});
+    let id = campaign(workspace, fields).await;
+    let user = |number: usize| format!("{:024x}", 0x9000_0000 + number);
+    let mut all: Vec<TestMessageEvent> = Vec::new();
+    for number in 0..90 {
+        let of = |kind, at| {
+            let variant = if number < 40 {
+                "a"
+            } else if number < 75 {
+                "b"
+            } else {
+                "c"
+            };
+            message_event(id, &user(number), kind, hour(at)).of(variant)
+        };
+        if number >= 75 {
+            all.push(of(K::Control, 0));
+            continue;
+        }
+        all.extend([of(K::Queued, 0), of(K::Sent, 0)]);
+        match number {
+            0..30 => all.push(of(K::Delivered, 0)),
+            70..73 => all.push(of(K::Failed, 0).because("<b>550", "<script>no such box")),
+            _ => {}
+        }
+        if number < 25 {
+            all.push(of(K::Opened, 1));
+        }
+        if number < 8 {
+            all.push(of(K::Clicked, 2).on("https://shop.example/sale?a=1&b=2"));
+        }
+        if number == 8 {
+            all.push(of(K::Clicked, 2).on(HOSTILE_LINK));
+        }
+    }
+    publish(workspace, &all).await;
+    let order = |number: usize| {
+        json!({"eventName": "Order Completed", "userId": user(number), "timestamp": iso(hour(3)),
+               "properties": {"orderId": format!("o{number}"), "total": 1234.5, "currency": "EUR"}})
+    };
+    let orders: Vec<Value> = (0..6).chain([80]).map(order).collect();
+    track(workspace, &orders, orders.len()).await;
+    id
+}
+
+fn count(value: &Value) -> String {
+    let digits = value.as_u64().unwrap_or_else(|| panic!("{value}")).to_string();
+    assert!(digits.len() <= 3, "{digits}: of a small test");
+    digits
+}
+
+fn share(value: &Value) -> String {
+    format!("{:.1} %", value.as_f64().unwrap_or_else(|| panic!("{value}")) * 100.0)
+}
+
+/// Whether the page has a row of a table with these cells.
+fn has_row(seen: &Seen, name: &str, cells: &[String]) {
+    let rows = seen.text.split("<tr>").filter(|row| row.contains(name));
+    let found =
+        rows.into_iter().any(|row| cells.iter().all(|cell| row.contains(&format!(">{cell}<"))));
+    assert!(found, "no row {name} with {cells:?}: {}", seen.text);
+}
+
+#[tokio::test]
+async fn every_number_of_the_report_is_the_apis() {
+    let workspace = in_euros().await;
+    let id = sent(&workspace).await;
+    let report =
+        async |of: &str| workspace.api.get(format!("/campaigns/{id}/{of}"), 200).await.json();
+    let person = Person::signed_in(&workspace, "campaigns:read").await;
+    let seen = person.get(&format!("/console/campaigns/{id}/report")).await;
+    assert_eq!(seen.status, 200, "{}", seen.text);
+
+    let stats = report("stats").await;
+    for (name, field) in [
+        ("Sent", "sent"),
+        ("Delivered", "delivered"),
+        ("Opened", "opened"),
+        ("Clicked", "clicked"),
+        ("Failed", "failed"),
+        ("Made for people", "queued"),
+        ("In the control group", "control"),
+    ] {
+        assert_ne!(stats["stats"][field], 0, "{field} tests nothing");
+        has_row(&seen, &format!("<td>{name}"), &[count(&stats["stats"][field])]);
+    }
+    let goal = &stats["conversionStats"]["primary"];
+    let cells = [count(&goal["uniqueConversions"]), share(&goal["conversionRate"])];
+    has_row(&seen, "<bdi>Order Completed", &cells);
+    assert_eq!(
+        (&stats["revenue"]["total"], &stats["revenue"]["orders"]),
+        (&json!(7407), &json!(6))
+    );
+    has_row(&seen, "<td>EUR", &["7,407 EUR".to_owned(), "6".to_owned()]);
+    let uplift = &stats["uplift"];
+    for (name, side) in [("Campaign", "treatment"), ("Control group", "control")] {
+        let side = &uplift[side];
+        let cells = [count(&side["size"]), count(&side["conversions"]), share(&side["rate"])];
+        has_row(&seen, &format!("<td>{name}"), &cells);
+    }
+    let interval = &uplift["confidenceInterval"];
+    has_row(
+        &seen,
+        "<bdi>Difference of rates",
+        &[share(&uplift["absoluteUplift"]), share(&interval["lower"]), share(&interval["upper"])],
+    );
+
+    let variants = report("variant-stats").await;
+    for of in variants["variants"].as_array().unwrap() {
+        let name = if of["variantId"] == "b" {
+            "&lt;img src=x&gt;".to_owned()
+        } else {
+            of["name"].as_str().unwrap().to_owned()
+        };
+        let cells = [count(&of["recipients"]), count(&of["conversions"])];
+        has_row(&seen, &format!("<bdi>{name}"), &cells);
+        has_row(
+            &seen,
+            &format!("<bdi>{name}"),
+            &[share(&of["rate"]), share(&of["interval"]["lower"])],
+        );
+    }
+    for warning in uplift["warnings"].as_array().unwrap() {
+        assert!(
+            seen.text.contains(&warning["message"].as_str().unwrap().replace('"', "&quot;")),
+            "{warning}"
+        );
+    }
+
+    let links = report("links").await;
+    let cells = [count(&links["links"][0]["uniqueClicks"]), share(&links["links"][0]["clickRate"])];
+    has_row(&seen, "https://shop.example/sale?a=1&amp;b=2", &cells);
+    assert!(
+        seen.text.contains(HOSTILE_LINK) && !seen.text.contains(&format!("href=\"{HOSTILE_LINK}"))
+    );
+    let failures = report("failure-reasons").await;
+    has_row(&seen, "&lt;b&gt;550", &[count(&failures[0]["count"])]);
+    let times = report("time-to-engage").await;
+    let bucket = times["buckets"].as_array().unwrap().iter().find(|it| it["opened"] != 0).unwrap();
+    has_row(
+        &seen,
+        &format!("<td>{}", bucket["label"].as_str().unwrap()),
+        &[count(&bucket["opened"])],
+    );
+    assert!(!seen.text.contains("<img") && !seen.text.contains("<script>"), "{}", seen.text);
+    assert_eq!(seen.text.matches("<svg").count(), 3, "rates, lifts and uplift: {}", seen.text);
+
+    // Messages of another time.
+    let seen = person.get(&format!("/console/campaigns/{id}/report?from=2040-01-01")).await;
+    has_row(&seen, "<td>Sent", &["0".to_owned()]);
+    let seen = person.get(&format!("/console/campaigns/{id}/report?from=never")).await;
+    assert!(seen.text.contains("startDate"), "{}", seen.text);
+}
+
+#[tokio::test]
+async fn pages_of_a_campaign_fit_every_screen() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => return eprintln!("SKIPPED pages_of_a_campaign_fit_every_screen: {reason}"),
+    };
+    let workspace = in_euros().await;
+    let id = sent(&workspace).await;
+    let name = "مرحبا بالعالم ".repeat(14);
+    workspace.api.put(format!("/campaigns/{id}"), &json!({"name": name}), 200).await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    for page in [
+        "",
+        "/new",
+        &format!("/{id}"),
+        &format!("/{id}/test"),
+        &format!("/{id}/launch"),
+        &format!("/{id}/report"),
+        &format!("/{id}/versions"),
+    ] {
+        for (width, is_dark) in [(390, false), (1440, true)] {
+            tab.screen(Screen { width, height: 900, is_dark }).await;
+            tab.go(&format!("{}/console/campaigns{page}", server().url)).await;
+            assert_eq!(tab.value(over).await, json!(0), "{page} at {width}");
+            let ids = "(() => { const all = [...document.querySelectorAll('[id]')].map((it) => it.id); \
+                       return all.filter((id, at) => all.indexOf(id) !== at); })()";
+            assert_eq!(tab.value(ids).await, json!([]), "{page}: an id is there twice");
+            let unnamed = "[...document.querySelectorAll('main input:not([type=hidden]), main select, main textarea')]\
+                           .filter((it) => !it.labels.length).map((it) => it.name)";
+            assert_eq!(tab.value(unnamed).await, json!([]), "{page}: a field has no label");
+        }
+    }
+    assert_eq!(tab.errors(), [""; 0]);
+}

@@ -30,8 +30,11 @@ use crate::{
 
 /// The policy of every page: nothing but this server's own files, no script in a page, no frame around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-                      connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; \
-                      frame-ancestors 'none'";
+                      connect-src 'self'; font-src 'self'; frame-src 'self'; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+/// The policy of a message in a frame of a page: styles of its own, and nothing else; no script, no form, no origin.
+const POLICY_OF_MESSAGES: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                                  font-src data:; base-uri 'none'; frame-ancestors 'self'";
 /// Bytes of a form, files in it included.
 const FORM_BYTES_MAX: usize = 8 << 20;
 /// The header in which scripts send the CSRF token.
@@ -45,6 +48,10 @@ const HX_RESWAP: HeaderName = HeaderName::from_static("hx-reswap");
 const HX_RESELECT: HeaderName = HeaderName::from_static("hx-reselect");
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// Marks an answer as a message that a page shows in a frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FramedMessage;
 
 /// Pages that need no session.
 pub(crate) fn public(routes: Router<ConsoleState>) -> Router<ConsoleState> {
@@ -65,13 +72,16 @@ pub(crate) fn signed_in(
 async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(OwnError);
+    let is_framed = response.extensions().get::<FramedMessage>().is_some();
+    let (policy, frames) =
+        if is_framed { (POLICY_OF_MESSAGES, "SAMEORIGIN") } else { (POLICY, "DENY") };
     let headers = response.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     for (name, value) in [
-        (CONTENT_SECURITY_POLICY, POLICY),
+        (CONTENT_SECURITY_POLICY, policy),
         (REFERRER_POLICY, "no-referrer"),
         (X_ROBOTS_TAG, "noindex"),
-        (X_FRAME_OPTIONS, "DENY"),
+        (X_FRAME_OPTIONS, frames),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=()"),
     ] {

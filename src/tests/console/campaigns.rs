@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{Person, Seen};
-use crate::kit::{Workspace, eventually};
+use super::kit::{Person, Seen, link};
+use crate::kit::{BrowserTab, Workspace, eventually, server};
 
 /// A form of an email to everyone.
 const EMAIL: [(&str, &str); 8] = [
@@ -281,7 +281,7 @@ async fn a_spam_check_and_a_preview_are_those_of_the_api() {
     let address = made(&workspace, &body).await;
     let id = address.rsplit('/').next().unwrap();
     let asked = json!({"userId": "ann"});
-    let preview = workspace.api.post(format!("/campaigns/{id}/preview"), &asked, 200).await.json();
+    let preview = workspace.api.post(&format!("/campaigns/{id}/preview"), &asked, 200).await.json();
     assert_eq!((&preview["channel"], &preview["variantId"]), (&json!("email"), &json!("a")));
     assert_eq!(preview["message"]["subject"], "Hi <i>Ann</i>");
     // Who reads it cannot unsubscribe the person.
@@ -300,13 +300,21 @@ async fn a_spam_check_and_a_preview_are_those_of_the_api() {
         (json!({"userId": "unknown"}), 404),
         (json!({"userId": "ann", "variantId": "z"}), 400),
     ] {
-        workspace.api.post(format!("/campaigns/{id}/preview"), &body, status).await;
+        workspace.api.post(&format!("/campaigns/{id}/preview"), &body, status).await;
     }
 
     let person = Person::signed_in(&workspace, "*").await;
     let seen = person.get(&format!("{address}/test?person=ann&spam=on")).await;
     has(&seen, &["Hi &lt;i&gt;Ann&lt;/i&gt;", " points, by "]);
     assert!(!seen.text.contains("<i>Ann"), "{}", seen.text);
+    // As it looks: in a frame in which nothing of it runs.
+    let seen = person.get(&format!("{address}/test?person=ann&device=phone")).await;
+    let frame = seen.between("class=\"device phone\" sandbox=\"\" src=\"", "\"").replace("&amp;", "&");
+    let framed = person.get(&frame).await;
+    assert_eq!(framed.headers["x-frame-options"], "SAMEORIGIN");
+    let policy = framed.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox; default-src 'none'") && !policy.contains("script-src"), "{policy}");
+    has(&framed, &["&lt;i&gt;Ann&lt;/i&gt;"]);
     let reader = Person::signed_in(&workspace, "campaigns:read").await;
     has(&reader.get(&format!("{address}/test?person=ann")).await, &["users:read"]);
 }
@@ -385,4 +393,62 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     has(&list, &[&format!("{address}/report")]);
     assert!(!list.text.contains("hx-trigger=\"load\""), "asked for once: {}", list.text);
     has(&person.get("/console/campaigns").await, &["hx-trigger=\"load\"", "rates=on"]);
+}
+
+/// Types into a field as a person does.
+async fn type_into(tab: &BrowserTab, id: &str, text: &str) {
+    let (id, text) = (json!(id), json!(text));
+    tab.value(&format!(
+        "(() => {{ const field = document.getElementById({id}); field.value = {text};\
+         field.dispatchEvent(new Event('change', {{bubbles: true}})); return true; }})()"
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!(
+                "SKIPPED a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser: {reason}"
+            );
+        }
+    };
+    let workspace = Workspace::new().await;
+    workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.go(&format!("{}/console/campaigns/new", server().url)).await;
+    tab.value("window.kept = true").await;
+    type_into(&tab, "name", "Welcome").await;
+    // Another channel and another time bring their own fields; what was typed stays.
+    type_into(&tab, "channel", "webhook").await;
+    tab.until("!!document.getElementById('variants[0].message.url')").await;
+    type_into(&tab, "variants[0].message.url", "https://hook.test/in").await;
+    type_into(&tab, "sendType", "triggered").await;
+    tab.until("!!document.getElementById('triggerConfig.eventName')").await;
+    type_into(&tab, "triggerConfig.eventName", "Signed Up").await;
+    tab.click("button.button[value=add-variant]").await;
+    tab.until("!!document.getElementById('variants[1].id')").await;
+    tab.click("button.button[value='remove-variant 1']").await;
+    tab.until("!document.getElementById('variants[1].id')").await;
+    assert_eq!(tab.value("window.kept").await, json!(true), "the page was not loaded anew");
+    tab.click("button.primary[value=save]").await;
+    tab.until("document.title.startsWith('Welcome')").await;
+
+    tab.click("nav.tabs a[href$='/test']").await;
+    tab.until("!!document.getElementById('person')").await;
+    tab.value("(() => { document.getElementById('person').value = 'ann'; document.getElementById('person').form.requestSubmit(); return true; })()").await;
+    tab.until("document.body.textContent.includes('hook.test/in')").await;
+    tab.click("nav.tabs a[href$='/launch']").await;
+    tab.until("!!document.querySelector('form[action$=\"/do/send\"] button')").await;
+    tab.click("form[action$='/do/send'] button").await;
+    tab.until("!!document.querySelector('#progress [role=status]')").await;
+    tab.click("#progress form[action$='/do/pause'] button").await;
+    tab.until("!!document.querySelector('#progress form[action$=\"/do/resume\"]')").await;
+    let campaigns = workspace.api.get("/campaigns", 200).await.json();
+    assert_eq!(campaigns["data"][0]["status"], "paused");
+    tab.click("nav.tabs a[href$='/report']").await;
+    tab.until("document.body.textContent.includes('No message failed.')").await;
+    assert_eq!(tab.errors(), [""; 0]);
 }

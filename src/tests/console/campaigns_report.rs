@@ -1,6 +1,7 @@
 //! `/console/campaigns/:id/report`: every number is the API's, and nothing in it is more than text.
 
 use ingest::record::MessageKind as K;
+use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -184,7 +185,8 @@ async fn pages_of_a_campaign_fit_every_screen() {
     let workspace = in_euros().await;
     let id = sent(&workspace).await;
     let name = "مرحبا بالعالم ".repeat(14);
-    workspace.api.put(format!("/campaigns/{id}"), &json!({"name": name}), 200).await;
+    let change = workspace.api.request(Method::PUT, &format!("/campaigns/{id}")).json(&json!({"name": name}));
+    workspace.api.send(change, 200).await;
     tab.go(link(&workspace, "*").await.as_str()).await;
     let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     for page in [

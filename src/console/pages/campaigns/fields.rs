@@ -15,7 +15,7 @@ pub(super) enum Input {
     TextOrJson(u32),
     /// A number, a text or values between commas.
     Days,
-    /// Texts between commas.
+    /// A list of texts between commas.
     Tags,
     /// A time, shown by the clock of the campaign's zone.
     Moment,

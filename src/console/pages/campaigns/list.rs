@@ -1,5 +1,7 @@
 //! The list of campaigns, with filters in the address. Rates come after the list, from the reports.
 
+use std::time::Duration;
+
 use axum::{extract::Query, response::Response};
 use futures_util::future;
 use maud::{Markup, html};
@@ -19,6 +21,8 @@ use crate::{
 const PAGE: &str = "20";
 /// Reports that are asked for at the same time.
 const REPORTS_AT_ONCE: usize = 4;
+/// Longest wait for a report of a row.
+const REPORT_MAX: Duration = Duration::from_secs(10);
 
 /// Statuses that can be filtered by, with their labels.
 const STATUSES: [(&str, &str); 9] = [
@@ -156,11 +160,7 @@ async fn found(visitor: &Visitor, asked: &Asked, campaigns: Campaigns) -> Markup
         return none_found(visitor, asked);
     }
     let has_rates = asked.rates == "on";
-    let mut rates = Vec::with_capacity(data.len());
-    for some in data.chunks(REPORTS_AT_ONCE) {
-        let asked = some.iter().map(|campaign| rates_of(visitor, campaign, has_rates));
-        rates.extend(future::join_all(asked).await);
-    }
+    let rates = all_rates(visitor, &data, has_rates).await;
     let columns = [
         Column::text("Campaign"),
         Column::text("State"),
@@ -194,6 +194,25 @@ async fn found(visitor: &Visitor, asked: &Asked, campaigns: Campaigns) -> Markup
     }
 }
 
+/// The rates of the rows. When one report fails, no more of them are asked for.
+async fn all_rates(visitor: &Visitor, data: &[Campaign], has_rates: bool) -> Vec<Rates> {
+    let mut rates = Vec::with_capacity(data.len());
+    let mut failed = None;
+    for some in data.chunks(REPORTS_AT_ONCE) {
+        if let Some(failure) = &failed {
+            rates.extend(some.iter().map(|_| Rates::Failed(Failure::clone(failure))));
+            continue;
+        }
+        let asked = some.iter().map(|campaign| rates_of(visitor, campaign, has_rates));
+        rates.extend(future::join_all(asked).await);
+        failed = rates.iter().find_map(|it| match it {
+            Rates::Failed(failure) => Some(failure.clone()),
+            Rates::NotSent | Rates::Later | Rates::Known(_) => None,
+        });
+    }
+    rates
+}
+
 async fn rates_of(visitor: &Visitor, campaign: &Campaign, has_rates: bool) -> Rates {
     if campaign.started_at.is_none() {
         return Rates::NotSent;
@@ -201,7 +220,8 @@ async fn rates_of(visitor: &Visitor, campaign: &Campaign, has_rates: bool) -> Ra
     if !has_rates {
         return Rates::Later;
     }
-    match visitor.get(path(["campaigns", &campaign.id, "stats"])).read::<Report>().await {
+    let call = visitor.get(path(["campaigns", &campaign.id, "stats"])).within(REPORT_MAX);
+    match call.read::<Report>().await {
         Ok(report) => Rates::Known(report.stats),
         Err(failure) => Rates::Failed(failure),
     }

@@ -41,6 +41,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/campaigns/{campaignId}/do/{action}", post(actions::act))
         .route("/console/campaigns/{campaignId}/launch", get(launch::show))
         .route("/console/campaigns/{campaignId}/test", get(trial::show).post(trial::send))
+        .route("/console/campaigns/{campaignId}/message", get(trial::framed))
         .route("/console/campaigns/{campaignId}/versions", get(versions::show))
         .route("/console/campaigns/{campaignId}/progress", get(progress::part))
         .route("/console/campaigns/{campaignId}/report", get(report::show))

@@ -83,6 +83,7 @@ where
     });
     match read {
         Ok(report) => show(&report),
+        Err(failure) if failure.is_of_fields() => view::card(title, &frame::refusal(&failure)),
         Err(failure) => failure.card(title),
     }
 }

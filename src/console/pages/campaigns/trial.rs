@@ -2,17 +2,19 @@
 
 use axum::{
     extract::{Path, Query},
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use super::{Campaign, Whole, find, frame};
 use crate::{
     failure::{Failure, PageResult},
+    gate::FramedMessage,
     in_process::path,
     view::{self, Choice, Column, Field, Tone},
     visitor::{Form, Visitor},
@@ -24,6 +26,8 @@ use crate::{
 pub(super) struct Asked {
     person: String,
     variant: String,
+    /// The width of the device: `phone`, `tablet`, else that of the page.
+    device: String,
     /// `on` where the spam check is asked for.
     spam: String,
 }
@@ -50,7 +54,7 @@ pub(super) async fn show(
     Ok(page(&visitor, &whole, &asked, &Sent::default()).await)
 }
 
-/// Sends a test.
+/// Sends a test to one person.
 pub(super) async fn send(
     visitor: Visitor,
     Path(id): Path<String>,
@@ -93,6 +97,13 @@ struct Tested {
     to: String,
     reason: Option<String>,
 }
+
+/// Widths of devices that a message is shown in.
+const DEVICES: [Choice<'static>; 3] = [
+    Choice { value: "", label: "As wide as the page" },
+    Choice { value: "phone", label: "Phone, 390 px" },
+    Choice { value: "tablet", label: "Tablet, 768 px" },
+];
 
 const NO_TESTS: &str = "There are no tests on this channel";
 
@@ -140,32 +151,66 @@ async fn preview(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
         form class="filters" method="get" action=(campaign.path_of("test")) {
             (view::field(&Field::text("person", "For whom", person).hint("An id of a person, yours or the internal one")))
             (variant_choice(whole, &asked.variant))
+            @if campaign.channel == "email" {
+                (view::select("device", "Width", &asked.device, &DEVICES))
+            }
             button class="button primary" type="submit" { "Show" }
         }
     };
     if person.is_empty() {
         return form;
     }
-    let mut body = json!({"userId": person});
-    if !asked.variant.is_empty() {
-        body["variantId"] = json!(asked.variant);
-    }
-    let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview"])).json(&body);
-    let rendered: PageResult<Rendered> = match call {
-        Ok(call) => call.read().await,
-        Err(failure) => Err(failure),
-    };
+    let rendered = rendered(visitor, &campaign.id, asked).await;
     html! {
         (form)
         @match &rendered {
-            Ok(rendered) => (message(rendered)),
+            Ok(rendered) => (message(campaign, rendered, asked)),
             Err(failure) => (frame::refusal(failure)),
         }
     }
 }
 
-/// A rendered message: short fields as facts, long ones as text.
-fn message(rendered: &Rendered) -> Markup {
+/// Asks the API for the message of a person.
+async fn rendered(visitor: &Visitor, campaign: &str, asked: &Asked) -> PageResult<Rendered> {
+    let mut body = json!({"userId": asked.person.trim()});
+    if !asked.variant.is_empty() {
+        body["variantId"] = json!(asked.variant);
+    }
+    let call = visitor.call(Method::POST, path(["campaigns", campaign, "preview"]));
+    call.json(&body)?.read().await
+}
+
+/// The HTML of a message alone, for the frame in the page.
+pub(super) async fn framed(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> PageResult<Response> {
+    let rendered = rendered(&visitor, &id, &asked).await?;
+    let html = rendered.message.get("html").and_then(Value::as_str);
+    let html = html.ok_or_else(Failure::not_found)?.to_owned();
+    let mut response = axum::response::Html(html).into_response();
+    response.extensions_mut().insert(FramedMessage);
+    Ok(response)
+}
+
+/// The message in a frame of the device's width.
+fn frame_of(campaign: &Campaign, asked: &Asked) -> Markup {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("person", asked.person.trim())
+        .append_pair("variant", &asked.variant)
+        .finish();
+    let device = DEVICES.iter().find(|device| device.value == asked.device);
+    let address = format!("{}?{query}", campaign.path_of("message"));
+    html! {
+        iframe class={ "device " (device.map_or("", |device| device.value)) } sandbox="" src=(address)
+            title="The message as it looks" {}
+        p class="quiet" { "Pictures of other servers are not loaded here." }
+    }
+}
+
+/// A rendered message: as it looks where it is HTML, short fields as facts, long ones as text.
+fn message(campaign: &Campaign, rendered: &Rendered, asked: &Asked) -> Markup {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
@@ -179,8 +224,9 @@ fn message(rendered: &Rendered) -> Markup {
         dl class="facts" {
             @for (name, value) in facts { div { dt { (name) } dd { bdi { (text(value)) } } } }
         }
+        @if rendered.message.contains_key("html") && rendered.channel == "email" { (frame_of(campaign, asked)) }
         @for (name, value) in long {
-            details open[name != "headers"] {
+            details open[!matches!(name.as_str(), "headers" | "html")] {
                 summary { (name) }
                 pre class="rendered" tabindex="0" dir="auto" { (text(value)) }
             }

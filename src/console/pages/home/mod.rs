@@ -12,6 +12,7 @@ use web::auth::ScopeName;
 
 use crate::{
     failure::PageResult,
+    in_process::path,
     process_metrics::Metrics,
     state::ConsoleState,
     view::{self, Chart, Entry, Series, Sources, Tone, Unit},
@@ -61,7 +62,7 @@ async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
             }
             @if let Some(campaigns) = &campaigns {
                 @let total = campaigns.as_ref().map(|it| it.pagination.total).map_err(Clone::clone);
-                (count_figure("Running campaigns", &total, None, Tone::Neutral))
+                (count_figure("Running campaigns", &total, Some("/console/campaigns?status=active"), Tone::Neutral))
             }
             @if let Some(sent) = &sent {
                 (count_figure("Messages sent today", sent, Some("/console/campaigns"), Tone::Neutral))
@@ -133,6 +134,7 @@ struct Campaigns {
 
 #[derive(Deserialize)]
 struct Campaign {
+    id: String,
     name: String,
     channel: String,
 }
@@ -155,7 +157,7 @@ fn campaigns_card(campaigns: &PageResult<Campaigns>) -> Markup {
             ul {
                 @for campaign in &campaigns.data {
                     li {
-                        bdi { (campaign.name) } " "
+                        a href=(path(["console", "campaigns", &campaign.id])) { bdi { (campaign.name) } } " "
                         (view::badge(Tone::Neutral, &campaign.channel))
                     }
                 }

@@ -28,7 +28,7 @@ pub struct RenderRequest {
     pub trigger: Option<Map<String, Value>>,
 }
 
-/// A rendered message.
+/// A message as it was rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedFor {
     pub channel: &'static str,

@@ -114,9 +114,9 @@ mod tests {
             |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.06, "{found} {wanted}");
         near(scale.at(-0.1), LEFT);
         near(scale.at(0.3), RIGHT);
-        near(scale.at(0.1), (LEFT + RIGHT) / 2.0);
+        near(scale.at(0.1), f64::midpoint(LEFT, RIGHT));
         near(scale.at(f64::INFINITY), RIGHT);
-        near(Scale::of(0.0, &[]).at(0.0), (LEFT + RIGHT) / 2.0);
+        near(Scale::of(0.0, &[]).at(0.0), f64::midpoint(LEFT, RIGHT));
         assert!(!forest("t", 0.0, &[effect(0.1, 0.0, 0.2)]).0.contains("<b>"));
     }
 }

@@ -309,11 +309,15 @@ async fn a_spam_check_and_a_preview_are_those_of_the_api() {
     assert!(!seen.text.contains("<i>Ann"), "{}", seen.text);
     // As it looks: in a frame in which nothing of it runs.
     let seen = person.get(&format!("{address}/test?person=ann&device=phone")).await;
-    let frame = seen.between("class=\"device phone\" sandbox=\"\" src=\"", "\"").replace("&amp;", "&");
+    let frame =
+        seen.between("class=\"device phone\" sandbox=\"\" src=\"", "\"").replace("&amp;", "&");
     let framed = person.get(&frame).await;
     assert_eq!(framed.headers["x-frame-options"], "SAMEORIGIN");
     let policy = framed.headers["content-security-policy"].to_str().unwrap();
-    assert!(policy.starts_with("sandbox; default-src 'none'") && !policy.contains("script-src"), "{policy}");
+    assert!(
+        policy.starts_with("sandbox; default-src 'none'") && !policy.contains("script-src"),
+        "{policy}"
+    );
     has(&framed, &["&lt;i&gt;Ann&lt;/i&gt;"]);
     let reader = Person::signed_in(&workspace, "campaigns:read").await;
     has(&reader.get(&format!("{address}/test?person=ann")).await, &["users:read"]);
@@ -395,8 +399,9 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     has(&person.get("/console/campaigns").await, &["hx-trigger=\"load\"", "rates=on"]);
 }
 
-/// Types into a field as a person does.
+/// Types into a field as a person does, after what a script has put into the page answers.
 async fn type_into(tab: &BrowserTab, id: &str, text: &str) {
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
     let (id, text) = (json!(id), json!(text));
     tab.value(&format!(
         "(() => {{ const field = document.getElementById({id}); field.value = {text};\
@@ -428,8 +433,10 @@ async fn a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser() {
     type_into(&tab, "sendType", "triggered").await;
     tab.until("!!document.getElementById('triggerConfig.eventName')").await;
     type_into(&tab, "triggerConfig.eventName", "Signed Up").await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling')").await;
     tab.click("button.button[value=add-variant]").await;
     tab.until("!!document.getElementById('variants[1].id')").await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling')").await;
     tab.click("button.button[value='remove-variant 1']").await;
     tab.until("!document.getElementById('variants[1].id')").await;
     assert_eq!(tab.value("window.kept").await, json!(true), "the page was not loaded anew");

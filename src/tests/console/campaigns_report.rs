@@ -185,7 +185,10 @@ async fn pages_of_a_campaign_fit_every_screen() {
     let workspace = in_euros().await;
     let id = sent(&workspace).await;
     let name = "مرحبا بالعالم ".repeat(14);
-    let change = workspace.api.request(Method::PUT, &format!("/campaigns/{id}")).json(&json!({"name": name}));
+    let change = workspace
+        .api
+        .request(Method::PUT, &format!("/campaigns/{id}"))
+        .json(&json!({"name": name}));
     workspace.api.send(change, 200).await;
     tab.go(link(&workspace, "*").await.as_str()).await;
     let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";

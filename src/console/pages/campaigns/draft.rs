@@ -371,14 +371,13 @@ fn value_of(text: &str, input: Input) -> Result<Option<Value>, String> {
     Ok(Some(match input {
         Input::Line | Input::Moment => json!(trimmed),
         Input::Lines(_) => json!(text),
-        Input::Number => number(trimmed),
         Input::Json(_) => return parsed(text),
         Input::TextOrJson(_) => match serde_json::from_str(trimmed) {
             Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => value,
             _ => json!(text),
         },
         Input::Days if items().count() > 1 => items().map(number).collect(),
-        Input::Days => number(trimmed),
+        Input::Number | Input::Days => number(trimmed),
         Input::Tags => items().map(Value::from).collect(),
         Input::Flag => json!(trimmed == "true"),
         Input::Choice(_) => match trimmed {
@@ -394,12 +393,11 @@ fn typed(value: &Value, input: Input, zone: Zone) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match (input, value) {
         (_, Value::Null) => String::new(),
-        (Input::Json(_), value) => pretty(value),
         (Input::TextOrJson(_), Value::String(text)) => {
             let is_same = value_of(text, input).is_ok_and(|read| read.as_ref() == Some(value));
             if is_same { text.clone() } else { value.to_string() }
         }
-        (Input::TextOrJson(_), value) => pretty(value),
+        (Input::Json(_) | Input::TextOrJson(_), value) => pretty(value),
         (Input::Moment, Value::String(text)) => by_the_clock(text, zone),
         (Input::Days | Input::Tags, Value::Array(items)) => {
             items.iter().map(plain).collect::<Vec<_>>().join(", ")

@@ -10,7 +10,8 @@ use crate::view::{self, Column};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Links {
-    links: Vec<LinkRow>,
+    #[serde(rename = "links")]
+    rows: Vec<LinkRow>,
     total_clicks: u64,
     unique_clickers: u64,
 }
@@ -46,7 +47,7 @@ pub(super) fn links(links: &Links) -> Markup {
             html! { (link.last_clicked_at.to_string()) },
         ]
     };
-    let rows: Vec<Vec<Markup>> = links.links.iter().map(row).collect();
+    let rows: Vec<Vec<Markup>> = links.rows.iter().map(row).collect();
     view::card(
         "Links",
         &html! {
@@ -71,15 +72,20 @@ fn address(url: &str) -> Markup {
     }
 }
 
+/// The codes of failures.
 #[derive(Deserialize)]
-pub(super) struct FailureRow {
+#[serde(transparent)]
+pub(super) struct Failures(Vec<FailureRow>);
+
+#[derive(Deserialize)]
+struct FailureRow {
     code: String,
     reason: String,
     count: u64,
 }
 
 /// Why messages failed or bounced, the most frequent code first.
-pub(super) fn failures(failures: &Vec<FailureRow>) -> Markup {
+pub(super) fn failures(failures: &Failures) -> Markup {
     let columns = [Column::text("Code"), Column::text("Reason"), Column::number("Messages")];
     let row = |failure: &FailureRow| {
         vec![
@@ -88,7 +94,7 @@ pub(super) fn failures(failures: &Vec<FailureRow>) -> Markup {
             html! { (view::count(failure.count)) },
         ]
     };
-    let rows: Vec<Vec<Markup>> = failures.iter().map(row).collect();
+    let rows: Vec<Vec<Markup>> = failures.0.iter().map(row).collect();
     view::card(
         "Failures",
         &html! {

@@ -58,7 +58,8 @@ struct Goal {
 #[serde(rename_all = "camelCase")]
 struct Revenue {
     average_order_value: f64,
-    revenue_per_recipient: f64,
+    #[serde(rename = "revenuePerRecipient")]
+    per_recipient: f64,
     currency: Option<String>,
     by_currency: Vec<InCurrency>,
     by_variant: Vec<OfVariant>,
@@ -99,8 +100,10 @@ pub(super) struct Bounds {
 struct Uplift {
     treatment: Side,
     control: Side,
-    absolute_uplift: Option<f64>,
-    relative_uplift: Option<f64>,
+    #[serde(rename = "absoluteUplift")]
+    absolute: Option<f64>,
+    #[serde(rename = "relativeUplift")]
+    relative: Option<f64>,
     confidence_interval: Option<Bounds>,
     p_value: Option<f64>,
     is_significant: bool,
@@ -260,7 +263,7 @@ fn of_revenue(revenue: &Revenue) -> Markup {
             (view::table("Revenue", &columns, &rows))
             (view::facts([
                 ("For each order", money(revenue.average_order_value, currency)),
-                ("For each person sent to", money(revenue.revenue_per_recipient, currency)),
+                ("For each person sent to", money(revenue.per_recipient, currency)),
             ]))
             @if by_variant.len() > 1 {
                 h3 { "By variant, in " (currency) }
@@ -288,7 +291,7 @@ fn of_uplift(uplift: &Uplift) -> Markup {
         ]
     };
     let rows = [row("Campaign", &uplift.treatment), row("Control group", &uplift.control)];
-    let verdict = match (uplift.absolute_uplift, uplift.is_significant) {
+    let verdict = match (uplift.absolute, uplift.is_significant) {
         (None, _) => "There is nothing to compare yet.",
         (Some(difference), true) if difference > 0.0 => {
             "The campaign works: the difference is significant."
@@ -308,19 +311,18 @@ fn of_uplift(uplift: &Uplift) -> Markup {
     };
     let percent =
         |value: Option<f64>| html! { (value.map_or_else(|| "–".to_owned(), view::percent)) };
-    let effect =
-        uplift.absolute_uplift.zip(uplift.confidence_interval).map(|(value, bounds)| Effect {
-            name: "Difference of rates".to_owned(),
-            value,
-            lower: bounds.lower,
-            upper: bounds.upper,
-        });
+    let effect = uplift.absolute.zip(uplift.confidence_interval).map(|(value, bounds)| Effect {
+        name: "Difference of rates".to_owned(),
+        value,
+        lower: bounds.lower,
+        upper: bounds.upper,
+    });
     html! {
         p { strong { (verdict) } }
         (view::table("Uplift", &columns, &rows))
         @if let Some(effect) = effect { (view::forest("Difference of rates, with its 95 % interval", 0.0, &[effect])) }
         (view::facts([
-            ("Relative uplift", percent(uplift.relative_uplift)),
+            ("Relative uplift", percent(uplift.relative)),
             ("p-value", html! { (uplift.p_value.map_or_else(|| "–".to_owned(), |p| format!("{p:.4}"))) }),
             ("More conversions", incremental(&uplift.incremental_conversions)),
             ("More revenue", incremental(&uplift.incremental_revenue)),

@@ -39,7 +39,8 @@ struct Versions {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Version {
-    version: u64,
+    #[serde(rename = "version")]
+    number: u64,
     change_type: String,
     changed_fields: Vec<String>,
     created_by: String,
@@ -116,9 +117,9 @@ fn list(visitor: &Visitor, campaign: &Campaign, versions: &Versions) -> Markup {
     ];
     let address = path(["console", "campaigns", &campaign.id, "do", "rollback"]);
     let row = |version: &Version| {
-        let is_newest = version.version == campaign.version;
+        let is_newest = version.number == campaign.version;
         vec![
-            html! { (version.version) },
+            html! { (version.number) },
             html! { bdi { (version.created_by) } },
             html! { (version.change_type) },
             html! { (version.changed_fields.join(", ")) },
@@ -127,10 +128,8 @@ fn list(visitor: &Visitor, campaign: &Campaign, versions: &Versions) -> Markup {
                 @if !is_newest && visitor.may(ScopeName::CampaignsWrite) {
                     form method="post" action=(address) {
                         (visitor.csrf_field())
-                        (view::hidden("version", &version.version.to_string()))
-                        button class="button" type="submit" {
-                            "Roll back" span class="unseen" { " to version " (version.version) }
-                        }
+                        (view::hidden("version", &version.number.to_string()))
+                        button class="button" type="submit" aria-label={ "Roll back to version " (version.number) } { "Roll back" }
                     }
                 }
             },
@@ -151,7 +150,7 @@ async fn comparison(
     versions: &Versions,
     asked: &Asked,
 ) -> Markup {
-    let numbers: Vec<String> = versions.data.iter().map(|it| it.version.to_string()).collect();
+    let numbers: Vec<String> = versions.data.iter().map(|it| it.number.to_string()).collect();
     let [newest, before, ..] = numbers.as_slice() else { return html! {} };
     let or = |text: &str, other: &str| {
         let known = numbers.iter().find(|number| *number == text);

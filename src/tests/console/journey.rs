@@ -61,8 +61,9 @@ impl Newcomer {
 /// The command on the page, with a key and the address of this server.
 fn run_as_shown(command: &str, url: &str, key: &str) {
     let shown = command.split_whitespace().find(|word| word.ends_with("/events/track")).unwrap();
-    let command =
-        command.replace(shown, &format!("{url}/events/track")).replace("Bearer KEY", &format!("Bearer {key}"));
+    let command = command
+        .replace(shown, &format!("{url}/events/track"))
+        .replace("Bearer KEY", &format!("Bearer {key}"));
     let out = Command::new("sh").args(["-c", &command]).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(text.contains("eventId"), "{command}: {text}");
@@ -110,7 +111,9 @@ async fn import_year(newcomer: &Newcomer) {
 /// A funnel and the revenue by country, each under an address that can be sent to others.
 async fn explore(newcomer: &Newcomer) {
     let range = "from=2026-01-01&to=2026-12-31";
-    let path = format!("/console/explore?tab=funnels&event=Product%20Viewed&event=Order%20Completed&{range}");
+    let path = format!(
+        "/console/explore?tab=funnels&event=Product%20Viewed&event=Order%20Completed&{range}"
+    );
     eventually("the year is visible", || async {
         newcomer.go(&path).await;
         newcomer.tab.text().await.contains("400 people entered").then_some(())
@@ -128,10 +131,11 @@ async fn explore(newcomer: &Newcomer) {
 
 async fn segment(newcomer: &Newcomer) {
     newcomer.go("/console/segments/new").await;
+    newcomer.fill(&[("name", "Paying"), ("g0.r0.field", "plan"), ("g0.r0.value", "pro")]).await;
     newcomer
-        .fill(&[("name", "Paying"), ("g0.r0.field", "plan"), ("g0.r0.value", "pro")])
+        .tab
+        .until("document.getElementById('segment-count').textContent.includes('1 people match')")
         .await;
-    newcomer.tab.until("document.getElementById('segment-count').textContent.includes('1 people match')").await;
     newcomer.press("Save").await;
     assert!(newcomer.tab.text().await.contains("Paying"));
 }
@@ -192,7 +196,10 @@ async fn a_newcomer_comes_from_the_first_start_to_the_report_of_a_campaign() {
     newcomer.go("/console/live").await;
     newcomer.tab.until("document.getElementById('live-state').textContent === 'Listening'").await;
     tokio::task::block_in_place(|| run_as_shown(shown.as_str().unwrap(), &newcomer.url, &key));
-    newcomer.tab.until("document.querySelector('#live strong')?.textContent === 'Order Completed'").await;
+    newcomer
+        .tab
+        .until("document.querySelector('#live strong')?.textContent === 'Order Completed'")
+        .await;
     newcomer.picture("live").await;
 
     import_year(&newcomer).await;
@@ -212,7 +219,8 @@ async fn a_newcomer_comes_from_the_first_start_to_the_report_of_a_campaign() {
         newcomer.go(&report).await;
         let id = report.split('/').nth(3).unwrap();
         let stats = api.get(format!("/campaigns/{id}/stats"), 200).await.json();
-        (stats["stats"]["sent"] == 1 && newcomer.tab.text().await.contains("Delivery")).then_some(())
+        (stats["stats"]["sent"] == 1 && newcomer.tab.text().await.contains("Delivery"))
+            .then_some(())
     })
     .await;
     newcomer.picture("report").await;

@@ -2,6 +2,8 @@
 
 use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     Campaign, ENTRY, Whole, editor, find, launch,
@@ -14,17 +16,29 @@ use crate::{
     visitor::{Form, Visitor},
 };
 
+/// The campaign and the action that an address names.
+#[derive(Debug, Deserialize)]
+pub(super) struct Addressed {
+    #[serde(rename = "campaignId")]
+    campaign: String,
+    #[serde(rename = "action")]
+    name: String,
+}
+
 pub(super) async fn act(
     visitor: Visitor,
-    Path((id, name)): Path<(String, String)>,
+    Path(Addressed { campaign, name }): Path<Addressed>,
     form: Form,
 ) -> PageResult<Response> {
-    let whole = find(&visitor, &id).await?;
+    let whole = find(&visitor, &campaign).await?;
     if name == "schedule" {
         return schedule(&visitor, &whole).await;
     }
     if name == "rollback" {
         return roll_back(&visitor, &whole, &form).await;
+    }
+    if name == "select-winner" {
+        return select_winner(&visitor, &whole, &form).await;
     }
     let campaign = &whole.campaign;
     let action = offers::named(campaign, &name).ok_or_else(Failure::not_found)?;
@@ -72,7 +86,7 @@ async fn refused(visitor: &Visitor, whole: &Whole, form: &Form, failure: &Failur
 async fn schedule(visitor: &Visitor, whole: &Whole) -> PageResult<Response> {
     let campaign = &whole.campaign;
     let call = visitor.call(Method::PUT, path(["campaigns", &campaign.id]));
-    match call.json(&serde_json::json!({"status": "scheduled"}))?.done().await {
+    match call.json(&json!({"status": "scheduled"}))?.done().await {
         Ok(()) => Ok(visitor.done(&campaign.path_of("launch"), "The campaign is scheduled.")),
         Err(failure) if failure.is_of_fields() => {
             Ok(launch::page(visitor, whole, Some(&failure)).await)
@@ -93,6 +107,20 @@ async fn roll_back(visitor: &Visitor, whole: &Whole, form: &Form) -> PageResult<
         }
         Err(failure) if failure.is_of_fields() => {
             Ok(editor::page(visitor, whole, None, Some(&failure)).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Selects the winner of an A/B test by hand.
+async fn select_winner(visitor: &Visitor, whole: &Whole, form: &Form) -> PageResult<Response> {
+    let campaign = &whole.campaign;
+    let body = json!({"variantId": form.text("variant").unwrap_or_default()});
+    let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "select-winner"]));
+    match call.json(&body)?.done().await {
+        Ok(()) => Ok(visitor.done(&campaign.path_of("report"), "The winner goes to the rest.")),
+        Err(failure) if failure.is_of_fields() => {
+            Ok(report::page(visitor, whole, &report::Asked::default(), Some(&failure)).await)
         }
         Err(failure) => Err(failure),
     }

@@ -108,6 +108,14 @@ impl Whole {
         self.value.get("pendingDraft").filter(|draft| draft.is_object()).unwrap_or(&self.value)
     }
 
+    /// Whether it has an A/B test that people decide.
+    fn winner_is_selected_by_hand(&self) -> bool {
+        let config = self.value.get("abTestConfig");
+        let field = |name: &str| config.and_then(|config| config.get(name));
+        field("enabled") != Some(&Value::Bool(false))
+            && field("winnerSelection").and_then(Value::as_str) == Some("manual")
+    }
+
     /// The ids and names of the variants that have a message.
     fn variants(&self) -> Vec<Variant> {
         let all = self.latest().get("variants").and_then(Value::as_array).cloned();

@@ -9,12 +9,13 @@ use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
+use web::auth::ScopeName;
 
 use super::{Campaign, Whole, find, frame, parts, progress, results, variant_report};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
-    view::{self, Field, Kind, Moment, Tone},
+    view::{self, Choice, Field, Kind, Moment, Tone},
     visitor::Visitor,
 };
 
@@ -61,6 +62,7 @@ pub(super) async fn page(
         (filters(campaign, asked))
         (part("Results", stats, results::all))
         (part("Variants", variants, variant_report::all))
+        @if whole.winner_is_selected_by_hand() { (winner(visitor, whole)) }
         (part("Links", links, parts::links))
         (part("Time to engage", times, parts::times))
         (part("Failures", failures, parts::failures))
@@ -71,6 +73,26 @@ pub(super) async fn page(
         }
     };
     frame::page(visitor, campaign, frame::Page::Report, failure, &content)
+}
+
+/// The form that selects the winner of an A/B test.
+fn winner(visitor: &Visitor, whole: &Whole) -> Markup {
+    let campaign = &whole.campaign;
+    if !campaign.is_under_way() || !visitor.may(ScopeName::CampaignsSend) {
+        return html! {};
+    }
+    let variants = whole.variants();
+    let choices: Vec<Choice<'_>> =
+        variants.iter().map(|it| Choice { value: &it.id, label: &it.name }).collect();
+    let address = path(["console", "campaigns", &campaign.id, "do", "select-winner"]);
+    let form = html! {
+        form class="filters" method="post" action=(address) {
+            (visitor.csrf_field())
+            (view::select("variant", "Variant for the rest of the audience", "", &choices))
+            button class="button" type="submit" { "Select as the winner" }
+        }
+    };
+    view::card("Winner by hand", &form)
 }
 
 /// A part of the report, or why it is not there.

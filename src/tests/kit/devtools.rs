@@ -95,6 +95,13 @@ impl BrowserTab {
 
     /// Sends a command of the protocol and gives its result.
     pub(crate) async fn command(&self, method: &str, parameters: Value) -> Value {
+        let answer = self.answer(method, parameters).await;
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// The answer to a command, which may be an error.
+    async fn answer(&self, method: &str, parameters: Value) -> Value {
         let id = {
             let mut next = self.next.lock();
             *next += 1;
@@ -109,9 +116,7 @@ impl BrowserTab {
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
         self.commands.lock().await.write_all(&bytes).await.unwrap();
-        let answer = answer.await.expect("the browser answers");
-        assert!(answer["error"].is_null(), "{method}: {answer}");
-        answer["result"].clone()
+        answer.await.expect("the browser answers")
     }
 
     /// Opens an address, and waits until the page with its scripts is there.
@@ -124,8 +129,7 @@ impl BrowserTab {
     /// Waits until the page that is being opened is there.
     pub(crate) async fn loaded(&self) {
         eventually("the page is there", || async {
-            let ready = self.value("document.readyState").await;
-            (ready == "complete").then_some(())
+            self.is_true("document.readyState === 'complete'").await.then_some(())
         })
         .await;
     }
@@ -138,13 +142,22 @@ impl BrowserTab {
         answer["result"]["value"].clone()
     }
 
+    /// Whether an expression is true now; it is not while another page is being opened.
+    async fn is_true(&self, expression: &str) -> bool {
+        let asked = json!({"expression": expression, "returnByValue": true});
+        let answer = self.answer("Runtime.evaluate", asked).await;
+        let fault = &answer["result"]["exceptionDetails"];
+        assert!(fault.is_null(), "{expression}: {answer}");
+        answer["result"]["result"]["value"] == true
+    }
+
     /// Awaits an expression that is true in a page that listens.
     pub(crate) async fn until(&self, expression: &str) {
         // htmx shows a part some milliseconds before it listens to its events.
         let listens = "!document.querySelector('.htmx-added')";
         let expression = format!("{listens} && Boolean({expression})");
         let began = Instant::now();
-        while self.value(&expression).await != true {
+        while !self.is_true(&expression).await {
             if began.elapsed() > EVENTUALLY_MAX {
                 let (text, errors) = (self.text().await, self.errors());
                 panic!("gave up waiting: {expression}; errors: {errors:?}; the page: {text}");

@@ -4,6 +4,7 @@ use callbacks::CallbackState;
 use campaigns::CampaignState;
 use delivery::DeliveryState;
 use insights::ops::InsightState;
+use privacy::PrivacyState;
 use recipient_pages::PageState;
 use sdk::SdkState;
 use sender_domains::SenderDomainState;
@@ -22,6 +23,7 @@ pub struct App {
     pub insights: InsightState,
     /// The listener for SQL, where it is on.
     pub sql: Option<SqlState>,
+    pub privacy: PrivacyState,
     /// The address by which people reach the console, where there is one.
     pub console: Option<Url>,
 }

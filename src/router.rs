@@ -63,6 +63,7 @@ fn routes(
         .merge(with_state(users::api::routes(), services))
         .merge(with_state(identity::api::routes(), services))
         .merge(with_state(insights::api::routes(), app.map(|app| &app.insights)))
+        .merge(with_state(privacy::api::routes(), app.map(|app| &app.privacy)))
         .merge(managed(&limits.management, app))
         .merge(rate::limited(campaigns, &limits.campaigns))
         .merge(rate::limited(transactional, &limits.transactional))

@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 pub mod client;
+pub mod erasure;
 pub mod error;
 pub mod events;
 pub mod identities;

@@ -23,6 +23,7 @@ const FILE: &str = "master.key";
 const PREFIX: &str = "sealed:1:";
 const SEALING: &str = "secrets of a workspace";
 const WEBHOOKS: &str = "webhooks of a workspace";
+const PRIVACY: &str = "identifiers of erased people";
 const CHECK: &str = "check of the master key";
 const KEY_BYTES: usize = 32;
 
@@ -120,6 +121,11 @@ impl Vault {
     /// The key that signs a workspace's webhooks.
     pub fn webhook_key(&self, workspace: WorkspaceId) -> [u8; KEY_BYTES] {
         self.derive(WEBHOOKS, workspace)
+    }
+
+    /// The key that hashes identifiers of erased people.
+    pub fn privacy_key(&self) -> [u8; KEY_BYTES] {
+        self.mac(PRIVACY.as_bytes(), &[])
     }
 
     /// A value by which nodes find out whether they have the same key. It reveals nothing about the key.

@@ -143,6 +143,10 @@ catalogue! {
         "how long the oldest link or merge waits to be copied to ClickHouse";
     PEOPLE_MIRROR_LAG_SECONDS: Gauge[] = "millrace_people_mirror_lag_seconds", Seconds,
         "how long the oldest change of a profile or campaign waits to be copied to ClickHouse";
+    PRIVACY_REQUESTS: Gauge["state"] = "millrace_privacy_requests", Count,
+        "requests to erase or export a person that are not done, by state: pending, running";
+    PRIVACY_OLDEST_SECONDS: Gauge[] = "millrace_privacy_oldest_seconds", Seconds,
+        "how long the oldest request to erase or export a person waits or runs";
     CAMPAIGN_TRANSITIONS: Counter["call"] = "millrace_campaign_transitions_total", Count,
         "campaign state transitions, by call";
     CAMPAIGN_DUE_LAG_SECONDS: Histogram[] = "millrace_campaign_due_lag_seconds", Seconds,

@@ -32,6 +32,7 @@ use insights::ops::InsightState;
 use kernel::Clock;
 use parking_lot::Mutex;
 use people_mirror::ops::MirrorStores;
+use privacy::{PrivacyParts, PrivacyState, erasures_file::ErasuresFile};
 use providers::{Providers, sender_setup};
 use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
@@ -334,6 +335,14 @@ impl Server {
             people_mirror::ops::watch(stores, heartbeat)
         });
         let app = self.app.clone();
+        self.keep("privacy", move |heartbeat| {
+            privacy::ops::watch(app.privacy.clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("privacy-files", move |heartbeat| {
+            privacy::ops::watch_files(app.privacy.clone(), heartbeat)
+        });
+        let app = self.app.clone();
         self.keep("rejected-events", move |heartbeat| {
             rejected::watch(app.services().clone(), heartbeat)
         });
@@ -445,13 +454,14 @@ struct IngestParts {
     recorder: Recorder,
 }
 
-fn database(pool: &config::Engines, engines: &Engines) -> sqlx::PgPool {
+fn database(pool: &config::Engines, engines: &Engines, vault: &Vault) -> sqlx::PgPool {
     let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
     let limits = StatementLimits {
         run_max: Duration::from_secs(pool.postgres_statement_seconds),
         lock_max: Duration::from_secs(pool.postgres_lock_seconds),
     };
     let postgres = db::limited(engines.postgres_options(), limits);
+    let postgres = db::with_privacy_key(postgres, &vault.privacy_key());
     db::connect(postgres, pool.postgres_connections, wait_max)
 }
 
@@ -463,18 +473,19 @@ fn assemble(
     ingest: IngestParts,
 ) -> anyhow::Result<App> {
     let IngestParts { spool, workers, recorder } = ingest;
-    let db = database(&settings.engines, engines);
+    let vault = Vault::from_settings(settings, data_dir)?;
+    let db = database(&settings.engines, engines, &vault);
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
     };
-    let vault = Vault::from_settings(settings, data_dir)?;
     let tolerance = Tolerance {
         tracking: Duration::from_secs(settings.auth.unconfirmed_tracking_seconds),
         otherwise: Duration::from_secs(settings.auth.unconfirmed_seconds),
     };
     let providers = Providers::from_settings(settings, vault.clone(), clock.clone())?;
     let user_tokens = UserTokens::new(db.clone(), vault.clone(), clock.clone());
+    let of_privacy = spool.clone();
     let services = Services::new(ServiceParts {
         auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance, look_up_limit(settings)),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
@@ -496,6 +507,12 @@ fn assemble(
         recorder,
         clock,
         db,
+    });
+    let privacy = PrivacyState::new(PrivacyParts {
+        services: services.clone(),
+        spool: of_privacy,
+        dead_letters_dir: data_dir.dead_letters(),
+        erasures: ErasuresFile::of(data_dir.path()),
     });
     let dns = Dns::at(settings.security.resolver);
     let campaigns = CampaignState::new(CampaignParts {
@@ -520,6 +537,7 @@ fn assemble(
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
         sql: sql_listener(settings, &delivery),
+        privacy,
         console: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),

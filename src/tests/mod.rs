@@ -34,6 +34,7 @@ mod operability;
 mod operations;
 mod outages;
 mod people_mirror;
+mod privacy;
 mod sdk;
 mod segments;
 mod sender_domains;

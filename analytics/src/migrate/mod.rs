@@ -119,6 +119,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "event_days",
         text: include_str!("../../../migrations/clickhouse/0017_event_days.sql"),
     },
+    Migration {
+        version: 18,
+        name: "erased_events",
+        text: include_str!("../../../migrations/clickhouse/0018_erased_events.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -79,6 +79,7 @@ pub use self::{
     frame::{Frame, Mark, Position},
     recovery::Recovery,
     survey::{Backlog, Survey, survey},
+    writer::Renewed,
 };
 use self::{
     frame::FRAME_HEADER_BYTES,
@@ -372,6 +373,48 @@ impl Spool {
     /// Registers the consumer `name` without opening it: from now on segments are freed only after it has read them.
     pub fn register(&self, name: &str) -> Result<(), SpoolError> {
         self.consumer(name).map(drop)
+    }
+
+    /// Begins a segment in a new file, and sees to it that the bytes of all segments before leave the disk: their files are
+    /// removed once every consumer is past them ([`Spool::is_freed`]), those that were freed before at once, and segments
+    /// in which nothing could be read as well.
+    ///
+    /// # Errors
+    /// As of an append: there is no room for a segment, or a file operation failed.
+    pub async fn renew(&self) -> Result<Renewed, AppendError> {
+        if self.inner.closing.load(Ordering::Acquire) {
+            return Err(AppendError::Closed);
+        }
+        self.remove_damaged().map_err(AppendError::io)?;
+        let (reply, answer) = oneshot::channel();
+        match self.inner.queue.try_send(Message::Renew(reply)) {
+            Ok(()) => answer.await.unwrap_or(Err(AppendError::Closed)),
+            Err(TrySendError::Full(_)) => Err(AppendError::QueueFull),
+            Err(TrySendError::Disconnected(_)) => Err(AppendError::Closed),
+        }
+    }
+
+    /// Whether the files of all segments before are gone.
+    pub fn is_freed(&self, before: Renewed) -> bool {
+        let state = self.inner.shared.state.lock();
+        state.segments.front().is_none_or(|first| first.id >= before.segment)
+    }
+
+    fn remove_damaged(&self) -> io::Result<()> {
+        let shared = &self.inner.shared;
+        let dir = &shared.options.dir;
+        for name in shared.files.list(dir)? {
+            if name.starts_with(segment::DAMAGED_PREFIX) {
+                tracing::warn!(name, "a spool segment in which nothing could be read is removed");
+                shared.files.remove(&dir.join(name))?;
+            }
+        }
+        shared.files.sync_dir(dir)
+    }
+
+    /// Its id, which names it among the spools of all processes.
+    pub fn id(&self) -> [u8; 16] {
+        self.inner.shared.spool_id
     }
 
     /// The end of what is durable.

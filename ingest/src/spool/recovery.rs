@@ -14,7 +14,9 @@ use super::{
     frame::{Mark, Position, array, seed},
     metrics::SpoolMetrics,
     scan::{Found, Scan},
-    segment::{SEGMENT_HEADER_BYTES, SegmentHeader, free_id, free_path, live_id, live_path},
+    segment::{
+        DAMAGED_PREFIX, SEGMENT_HEADER_BYTES, SegmentHeader, free_id, free_path, live_id, live_path,
+    },
     state::{Segment, Shared, Slot, State},
 };
 
@@ -167,7 +169,7 @@ impl Opening<'_> {
     /// A file in which nothing can be read is kept for a human, out of the way.
     fn set_aside(&mut self, id: u64) -> io::Result<()> {
         tracing::error!(segment = id, "spool segment is unreadable, set aside as damaged");
-        let aside = self.dir.join(format!("damaged-{id:020}.seg"));
+        let aside = self.dir.join(format!("{DAMAGED_PREFIX}{id:020}.seg"));
         self.files.rename(&live_path(self.dir, id), &aside)?;
         self.files.sync_dir(self.dir)?;
         self.recovery.segments_damaged += 1;
@@ -226,7 +228,7 @@ impl Opening<'_> {
             self.files.remove(&free_path(self.dir, id))?;
         }
         for name in names {
-            if let Some(id) = name.strip_prefix("damaged-").and_then(live_id) {
+            if let Some(id) = name.strip_prefix(DAMAGED_PREFIX).and_then(live_id) {
                 self.state.next_segment = self.state.next_segment.max(id + 1);
             }
         }

@@ -74,6 +74,9 @@ impl SegmentHeader {
     }
 }
 
+/// What names of segments begin with in which nothing could be read.
+pub(super) const DAMAGED_PREFIX: &str = "damaged-";
+
 pub(super) fn live_path(dir: &Path, segment: u64) -> PathBuf {
     dir.join(format!("{segment:020}.seg"))
 }

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub segments: VecDeque<Segment>,
     /// Ids of freed files ready for use.
     pub free: Vec<u64>,
+    /// Files of segments before this id are removed once they are freed, and not used again (see [`super::Spool::renew`]).
+    pub reusable_from: u64,
     /// The end of what is durable.
     pub head: Mark,
     pub slots: Vec<Slot>,
@@ -156,6 +158,7 @@ impl Shared {
             let mut state = self.state.lock();
             let free_bytes = (state.free.len() as u64 + 1) * self.options.segment_bytes;
             if whole
+                && segment.id >= state.reusable_from
                 && state.free.len() < FREE_SEGMENTS_MAX
                 && state.file_bytes() + free_bytes <= self.options.limit_bytes
             {

@@ -32,6 +32,7 @@ const LIVE_BYTES_MAX: usize = 8 << 20;
 #[derive(Debug)]
 pub(super) enum Message {
     Append(Item),
+    Renew(oneshot::Sender<Result<Renewed, AppendError>>),
     Close,
 }
 
@@ -41,6 +42,13 @@ pub(super) struct Item {
     pub entry: Entry,
     pub submitted_at: Instant,
     pub reply: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+/// The end of the segments that were written before [`super::Spool::renew`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renewed {
+    /// The first segment that was begun afterwards.
+    pub(super) segment: u64,
 }
 
 /// An entry that became durable, as its caller learns of it.
@@ -73,6 +81,8 @@ pub(super) struct Writer {
     active: Option<Active>,
     /// Taken from the queue, but did not fit the last group.
     held_over: Option<Item>,
+    /// Taken from the queue while a group was gathered.
+    renewals: Vec<oneshot::Sender<Result<Renewed, AppendError>>>,
     group: Vec<Item>,
     group_bytes: u64,
     buffer: Vec<u8>,
@@ -87,6 +97,7 @@ impl Writer {
             heartbeat,
             active: None,
             held_over: None,
+            renewals: Vec::new(),
             group: Vec::new(),
             group_bytes: 0,
             buffer: Vec::new(),
@@ -115,7 +126,29 @@ impl Writer {
             self.gather(first);
             let outcome = self.write();
             self.answer(&outcome);
+            for reply in std::mem::take(&mut self.renewals) {
+                self.renew(reply);
+            }
         }
+    }
+
+    /// Begins a segment in a new file. No file that was written before is used again.
+    fn renew(&mut self, reply: oneshot::Sender<Result<Renewed, AppendError>>) {
+        let shared = Arc::clone(&self.shared);
+        let (segment, free) = {
+            let mut state = shared.state.lock();
+            state.reusable_from = state.next_segment;
+            (state.next_segment, std::mem::take(&mut state.free))
+        };
+        let removed = free.iter().try_for_each(|id| {
+            shared.files.remove(&segment::free_path(&shared.options.dir, *id))
+        });
+        let outcome = removed
+            .and_then(|()| shared.files.sync_dir(&shared.options.dir))
+            .map_err(AppendError::io)
+            .and_then(|()| self.rotate());
+        // A caller that went away asks again.
+        drop(reply.send(outcome.map(|()| Renewed { segment })));
     }
 
     /// After a panic: refuses the group that was under way, and writes no more to its segment. What of the group was
@@ -146,6 +179,7 @@ impl Writer {
                     self.group.push(item);
                     self.answer(&Err(AppendError::Restarting));
                 }
+                Message::Renew(reply) => drop(reply.send(Err(AppendError::Restarting))),
                 Message::Close => {
                     self.closing = true;
                     break;
@@ -174,6 +208,7 @@ impl Writer {
             };
             match message {
                 Some(Message::Append(item)) => return Some(item),
+                Some(Message::Renew(reply)) => self.renew(reply),
                 Some(Message::Close) => self.closing = true,
                 None => return None,
             }
@@ -203,6 +238,7 @@ impl Writer {
                     self.group_bytes += item.frame_bytes();
                     self.group.push(item);
                 }
+                Ok(Message::Renew(reply)) => self.renewals.push(reply),
                 Ok(Message::Close) => self.closing = true,
                 Err(_) => return,
             }

@@ -154,7 +154,7 @@ impl BrowserTab {
     /// Awaits an expression that is true in a page that listens.
     pub(crate) async fn until(&self, expression: &str) {
         // htmx shows a part some milliseconds before it listens to its events.
-        let listens = "!document.querySelector('.htmx-added')";
+        let listens = "!document.querySelector('.htmx-added, .htmx-settling')";
         let expression = format!("{listens} && Boolean({expression})");
         let began = Instant::now();
         while !self.is_true(&expression).await {

@@ -40,6 +40,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("lists", &["consent"]),
     // Reads the tables of others by statements of its own, each of which sees one state of all of them.
     ("people_mirror", &[]),
+    // Deletes rows of every area by statements of its own.
+    ("privacy", &["events", "people_mirror"]),
     // Calls of event SDKs become changes of profiles and links; what is refused late is listed with refused events.
     ("profile_calls", &["events", "identity", "users"]),
     // Apps may do what callers of the API may do, by the same functions.
@@ -70,7 +72,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that areas are in. A crate may be one itself.
-const WITH_AREAS: [&str; 16] = [
+const WITH_AREAS: [&str; 17] = [
     "audience",
     "callbacks",
     "campaigns",
@@ -81,6 +83,7 @@ const WITH_AREAS: [&str; 16] = [
     "insights",
     "millrace",
     "people_mirror",
+    "privacy",
     "recipient_pages",
     "sdk",
     "segments",

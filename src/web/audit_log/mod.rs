@@ -38,12 +38,17 @@ pub enum Change {
     KeyCreated,
     /// A key was revoked.
     KeyRevoked,
+    /// It was requested to erase or export a person.
+    PrivacyRequested,
 }
 
 impl Change {
     /// The names of the changes in answers and queries.
-    pub const NAMED: &'static [(&'static str, Self)] =
-        &[("key.created", Self::KeyCreated), ("key.revoked", Self::KeyRevoked)];
+    pub const NAMED: &'static [(&'static str, Self)] = &[
+        ("key.created", Self::KeyCreated),
+        ("key.revoked", Self::KeyRevoked),
+        ("privacy.requested", Self::PrivacyRequested),
+    ];
 
     /// The change as the API and the database write it.
     pub fn as_str(self) -> &'static str {
@@ -54,6 +59,7 @@ impl Change {
     const fn object_kind(self) -> &'static str {
         match self {
             Self::KeyCreated | Self::KeyRevoked => "key",
+            Self::PrivacyRequested => "privacy_request",
         }
     }
 }

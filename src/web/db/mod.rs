@@ -35,6 +35,20 @@ pub fn limited(options: PgConnectOptions, limits: StatementLimits) -> PgConnectO
         .options([("statement_timeout", ms(limits.run_max)), ("lock_timeout", ms(limits.lock_max))])
 }
 
+/// The options with the padded keys of the HMAC by which the database hashes identifiers of erased people. They are settings
+/// of each connection, so that no key is in the database.
+pub fn with_privacy_key(options: PgConnectOptions, key: &[u8; 32]) -> PgConnectOptions {
+    // The pads of HMAC (RFC 2104), for a block of SHA-256.
+    let padded = |pad: u8| -> String {
+        let block = (0..64).map(|at| key.get(at).copied().unwrap_or(0) ^ pad);
+        block.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    };
+    options.options([
+        ("millrace.privacy_inner", padded(0x36)),
+        ("millrace.privacy_outer", padded(0x5c)),
+    ])
+}
+
 /// A pool that connects when it is first used, so that a server can start before PostgreSQL. A request that
 /// waits longer than `wait_max` for a connection gets the error that the store is unavailable.
 pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Duration) -> PgPool {

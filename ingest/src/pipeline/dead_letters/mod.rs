@@ -19,9 +19,10 @@
 //! cut differently, twice: the same `id` then occurs twice, [`list`] shows it once, and inserting it
 //! twice gives one row, because the table collapses repeats.
 //!
-//! The server only adds files; [`retry`] only rewrites and removes them, one process at a time (it
-//! holds `lock`). So it may run with or without a server.
+//! The pipeline only adds files; [`retry`] and [`remove_of`] only rewrite and remove them, one at a time (each holds
+//! `lock`). So a retry may run with or without a server.
 
+mod person;
 mod retry;
 mod row;
 
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+pub use person::{PersonIds, remove_of};
 pub use retry::{RetryError, RetryReport, retry};
 
 use crate::{

@@ -33,7 +33,7 @@ pub struct RetryReport {
 #[derive(Debug, thiserror::Error)]
 pub enum RetryError {
     /// Another process is at it.
-    #[error("dead letters in {0} are being retried by another process")]
+    #[error("dead letters in {0} are being retried or removed by another process")]
     Busy(std::path::PathBuf),
     /// A file could not be read or replaced.
     #[error("could not read or replace the dead letters")]
@@ -132,7 +132,7 @@ async fn send(
     insert::send(client, Statement::JsonEachRow(table), None, &[Bytes::from(body)]).await
 }
 
-fn lock(dir: &Path) -> Result<File, RetryError> {
+pub(super) fn lock(dir: &Path) -> Result<File, RetryError> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)

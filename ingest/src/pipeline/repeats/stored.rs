@@ -30,6 +30,25 @@ WHERE (workspace_id, event_name, day, event_id) IN (
             {workspaces:Array(UUID)}, {names:Array(String)}, {days:Array(UInt16)}, {ids:Array(String)}
         )) AS key
     )
+)
+UNION ALL
+SELECT DISTINCT key.1 AS workspace_id, key.2 AS name, key.3 AS key_day, key.4 AS event_id
+FROM (
+    SELECT arrayJoin(arrayZip(
+        {workspaces:Array(UUID)}, {names:Array(String)}, {days:Array(UInt16)}, {ids:Array(String)}
+    )) AS key
+)
+WHERE sipHash128(key.1, key.2, toDate(key.3), key.4) IN (
+    SELECT key_hash
+    FROM erased_events
+    WHERE key_hash IN (
+        SELECT sipHash128(key.1, key.2, toDate(key.3), key.4)
+        FROM (
+            SELECT arrayJoin(arrayZip(
+                {workspaces:Array(UUID)}, {names:Array(String)}, {days:Array(UInt16)}, {ids:Array(String)}
+            )) AS key
+        )
+    )
 )";
 
 const STORED_ORDERS: &str = "\
@@ -117,7 +136,7 @@ pub(super) enum FillError {
     File(#[from] io::Error),
 }
 
-/// Which of these events are stored.
+/// Which of these events are stored, or were until the person was erased.
 pub(super) async fn events<'a>(
     client: &Client,
     keys: &[EventKey<'a>],

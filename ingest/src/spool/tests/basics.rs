@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{PATIENCE, drain, entry, number, options, take};
-use crate::spool::{AppendError, ConsumeError, Spool, SpoolError, SpoolOptions};
+use crate::spool::{AppendError, ConsumeError, Entry, Spool, SpoolError, SpoolOptions};
 
 #[test]
 fn appended_entries_come_back_in_order_live_and_after_a_restart() {
@@ -249,4 +249,50 @@ fn a_new_consumer_starts_at_the_oldest_frame_and_holds_segments_from_then_on() {
     assert_eq!(drain(&mut second), (oldest..40).collect::<Vec<_>>());
     assert!(matches!(spool.consumer("triggers"), Err(SpoolError::ConsumerBusy { .. })));
     assert!(matches!(spool.consumer("../x"), Err(SpoolError::ConsumerName { .. })));
+}
+
+/// Whether any file of the folder contains these bytes.
+fn any_file_has(dir: &std::path::Path, bytes: &[u8]) -> bool {
+    fs::read_dir(dir).unwrap().any(|file| {
+        let content = fs::read(file.unwrap().path()).unwrap();
+        content.windows(bytes.len()).any(|part| part == bytes)
+    })
+}
+
+#[test]
+fn after_a_renewal_and_commits_no_byte_of_earlier_frames_is_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumers = ["clickhouse", "triggers"].map(|name| spool.consumer(name).unwrap());
+    let marked = |text: &'static [u8]| Entry { payload: text.into(), ..entry(0, 8) };
+    // Files of several segments, of which some are freed and used again.
+    for number in 0..200 {
+        spool.append_blocking(marked(b"canary-0123456789")).unwrap();
+        if number % 40 == 0 {
+            for consumer in &mut consumers {
+                let frame = consumer.receive(PATIENCE).unwrap().unwrap();
+                consumer.cursor().commit(frame.end()).unwrap();
+            }
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let renewed = runtime.block_on(spool.renew()).unwrap();
+    spool.append_blocking(marked(b"afterwards")).unwrap();
+    assert!(!spool.is_freed(renewed) && any_file_has(dir.path(), b"canary"));
+    for consumer in &mut consumers {
+        assert!(!spool.is_freed(renewed), "another consumer still needs them");
+        let mut last = None;
+        while let Some(frame) = consumer.receive(Duration::ZERO).unwrap() {
+            last = Some(frame);
+        }
+        let last = last.unwrap();
+        assert_eq!(&last.payload[..], b"afterwards", "nothing is lost");
+        consumer.cursor().commit(last.end()).unwrap();
+    }
+    assert!(spool.is_freed(renewed) && !any_file_has(dir.path(), b"canary"));
+    assert!(any_file_has(dir.path(), b"afterwards"));
+    drop((spool, consumers));
+    let (spool, recovery) = Spool::open(options(dir.path())).unwrap();
+    assert_eq!(recovery.head.get(), 201);
+    assert_eq!(spool.append_blocking(entry(1, 20)).unwrap().get(), 201);
 }

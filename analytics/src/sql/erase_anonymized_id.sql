@@ -1,0 +1,2 @@
+concat('anonymized:', lower(hex(sipHash128Keyed(
+    (toUInt64({first:UInt64}), toUInt64({second:UInt64})), concat(event_id, ':', toString(seq))))))

@@ -50,7 +50,11 @@ pub(super) async fn erase_batch(app: &PrivacyState) -> Result<bool> {
 
 async fn do_step(app: &PrivacyState, step: Step, group: &[&Work]) -> Result<()> {
     match step {
-        Step::Identify => each(app, group, identify).await,
+        Step::Identify => {
+            // Calls that were accepted before are applied before: one of an ended profile would begin another.
+            empty_files(app).await?;
+            each(app, group, identify).await
+        }
         Step::Sends => wait_for_sends(app, group).await,
         Step::Files => empty_files(app).await,
         Step::Rows => each(app, group, delete_rows).await,

@@ -204,7 +204,7 @@ const BY_USER: &[&str] = &[
     "delete from feedback_heard f using message m
      where f.workspace_id = $1 and m.workspace_id = $1 and m.user_id = any($2) and left(f.key, 36) = m.id::text",
     "delete from idempotency_key k using message m
-     where k.workspace_id = $1 and m.workspace_id = $1 and m.user_id = any($2) and k.answer->>'messageId' = m.id::text",
+     where k.workspace_id = $1 and m.workspace_id = $1 and m.user_id = any($2) and k.answer->>'message' = m.id::text",
     "delete from message where workspace_id = $1 and user_id = any($2)",
     "delete from campaign_exposure where workspace_id = $1 and user_id = any($2)",
     "delete from campaign_entry where workspace_id = $1 and user_id = any($2)",

@@ -14,6 +14,7 @@ const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
 const ABSENT_SEGMENT: &str = "00000000-0000-7000-8000-000000005e9d";
 const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
 const ABSENT_INSIGHT: &str = "00000000-0000-7000-8000-0000001abead";
+const ABSENT_PRIVACY_REQUEST: &str = "00000000-0000-7000-8000-0000000e4a5e";
 const ABSENT_KEY: &str = "deaddeaddead";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
@@ -25,6 +26,7 @@ struct Ids<'a> {
     campaign: &'a str,
     segment: &'a str,
     insight: &'a str,
+    privacy_request: &'a str,
     sender_domain: &'a str,
     key: &'a str,
 }
@@ -36,6 +38,7 @@ const ABSENT: Ids<'static> = Ids {
     campaign: ABSENT_CAMPAIGN,
     segment: ABSENT_SEGMENT,
     insight: ABSENT_INSIGHT,
+    privacy_request: ABSENT_PRIVACY_REQUEST,
     sender_domain: ABSENT_SENDER_DOMAIN,
     key: ABSENT_KEY,
 };
@@ -226,6 +229,17 @@ fn insights() -> Vec<Line> {
     ]
 }
 
+fn privacy(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    let export = json!({"type": "export", "externalId": ids.external});
+    vec![
+        ("POST", "/privacy/requests", "", export, "users:delete"),
+        ("GET", "/privacy/requests", "", none.clone(), "users:delete"),
+        ("GET", "/privacy/requests/{requestId}", "", none.clone(), "users:delete"),
+        ("GET", "/privacy/requests/{requestId}/download", "", none, "users:delete"),
+    ]
+}
+
 fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     let none = Value::Null;
     let row = json!({"channel": "email", "identifier": "a@example.test", "scope": "group", "listId": ids.list});
@@ -385,6 +399,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         settings(),
         segments(ids),
         insights(),
+        privacy(ids),
         suppressions(ids),
         campaigns(ids),
         sends(ids),
@@ -402,6 +417,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{campaignId}", ids.campaign)
                 .replace("{segmentId}", ids.segment)
                 .replace("{insightId}", ids.insight)
+                .replace("{requestId}", ids.privacy_request)
                 .replace("{senderDomainId}", ids.sender_domain)
                 .replace("{keyId}", ids.key)
                 .replace("{versionId}", "1")
@@ -435,6 +451,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         ids.campaign,
         ids.segment,
         ids.insight,
+        ids.privacy_request,
         ids.sender_domain,
         ids.key,
     ] {
@@ -535,6 +552,8 @@ async fn ids_of_another_workspace_are_404() {
     let segment = there.api.post("/segments", &segment, 201).await.json();
     let insight = json!({"name": "Theirs", "kind": "trends", "question": {"series": [{}], "from": "2026-03-01"}});
     let insight = there.api.post("/insights", &insight, 201).await.json();
+    let export = json!({"type": "export", "userId": user});
+    let export = there.api.post("/privacy/requests", &export, 201).await.json();
     let key = json!({"name": "Theirs", "scopes": ["users:read"]});
     let key = there.api.post("/keys", &key, 201).await.json();
     let theirs = Ids {
@@ -544,6 +563,7 @@ async fn ids_of_another_workspace_are_404() {
         campaign: campaign["id"].as_str().unwrap(),
         segment: segment["id"].as_str().unwrap(),
         insight: insight["id"].as_str().unwrap(),
+        privacy_request: export["id"].as_str().unwrap(),
         sender_domain: domain["id"].as_str().unwrap(),
         key: key["id"].as_str().unwrap(),
     };

@@ -21,7 +21,7 @@ use crate::kit::{Client, Process, data_dir, eventually, unique};
 
 /// A call of the gateway.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The path it came in by.
     pub(super) by: String,
     pub(super) message: String,
@@ -47,11 +47,11 @@ struct Seen {
 
 /// Every call so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Log(Arc<Mutex<Seen>>);
+pub(crate) struct Log(Arc<Mutex<Seen>>);
 
 impl Log {
     /// The calls for a campaign.
-    pub(super) fn of(&self, campaign: &str) -> Vec<Call> {
+    pub(crate) fn of(&self, campaign: &str) -> Vec<Call> {
         self.0.lock().calls.iter().filter(|call| call.campaign == campaign).cloned().collect()
     }
 
@@ -164,7 +164,7 @@ async fn called(
 }
 
 /// A gateway on a free port, for as long as the process lives.
-pub(super) fn gateway() -> (String, Log) {
+pub(crate) fn gateway() -> (String, Log) {
     let log = Log::default();
     let router = Router::new().route("/{channel}", post(called)).with_state(log.clone());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -181,7 +181,7 @@ pub(super) fn gateway() -> (String, Log) {
 }
 
 /// The settings of a server that sends by this gateway.
-pub(super) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
     vec![
         ("MILLRACE_CHANNELS__EMAIL__PROVIDER", "http".to_owned()),
         ("MILLRACE_CHANNELS__EMAIL__URL", format!("{gateway}/email")),

@@ -65,10 +65,8 @@ impl ErasuresFile {
     pub fn add(&self, people: &[ErasedPerson]) -> io::Result<usize> {
         let known: BTreeSet<_> =
             self.read()?.into_iter().map(|it| (it.workspace, it.hash)).collect();
-        let new: Vec<_> = people
-            .iter()
-            .filter(|it| !known.contains(&(it.workspace, it.hash.clone())))
-            .collect();
+        let new: Vec<_> =
+            people.iter().filter(|it| !known.contains(&(it.workspace, it.hash.clone()))).collect();
         if new.is_empty() {
             return Ok(0);
         }
@@ -78,8 +76,7 @@ impl ErasuresFile {
             lines += &serde_json::to_string(person)?;
             lines.push('\n');
         }
-        let mut file =
-            OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
         file.write_all(lines.as_bytes())?;
         file.sync_all()?;
         if let Some(dir) = self.path.parent() {

@@ -335,9 +335,7 @@ impl Server {
             people_mirror::ops::watch(stores, heartbeat)
         });
         let app = self.app.clone();
-        self.keep("privacy", move |heartbeat| {
-            privacy::ops::watch(app.privacy.clone(), heartbeat)
-        });
+        self.keep("privacy", move |heartbeat| privacy::ops::watch(app.privacy.clone(), heartbeat));
         let app = self.app.clone();
         self.keep("privacy-files", move |heartbeat| {
             privacy::ops::watch_files(app.privacy.clone(), heartbeat)

@@ -140,9 +140,9 @@ impl Writer {
             state.reusable_from = state.next_segment;
             (state.next_segment, std::mem::take(&mut state.free))
         };
-        let removed = free.iter().try_for_each(|id| {
-            shared.files.remove(&segment::free_path(&shared.options.dir, *id))
-        });
+        let removed = free
+            .iter()
+            .try_for_each(|id| shared.files.remove(&segment::free_path(&shared.options.dir, *id)));
         let outcome = removed
             .and_then(|()| shared.files.sync_dir(&shared.options.dir))
             .map_err(AppendError::io)

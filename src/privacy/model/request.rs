@@ -143,11 +143,8 @@ described!(
 
 impl FromFields for NewRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let kind = body
-            .required("type")
-            .about("`erase` or `export`.")
-            .as_type::<KindWord>()
-            .one_of(KINDS);
+        let kind =
+            body.required("type").about("`erase` or `export`.").as_type::<KindWord>().one_of(KINDS);
         let user = body
             .optional("userId")
             .about("Internal id of the profile, also of a deleted or merged one.")

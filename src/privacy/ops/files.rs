@@ -1,9 +1,6 @@
 //! What each process does: it empties its spool, removes dead letters, and keeps the list of erasures beside its stores.
 
-use std::{
-    collections::HashMap,
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use contacts::events::ops::rejected;
 use ingest::pipeline::dead_letters::{self, PersonIds};
@@ -15,11 +12,11 @@ use uuid::Uuid;
 use crate::{
     PrivacyState,
     erasures_file::ErasedPerson,
+    model::{Kind, RequestId},
     store::{
         erase, nodes,
         requests::{self, NewRow},
     },
-    model::{Kind, RequestId},
 };
 
 /// Rest between two looks for erasures.
@@ -78,10 +75,9 @@ async fn empty_spool(app: &PrivacyState) -> Result<()> {
             sleep(POLL_PAUSE).await;
         }
     };
-    tokio::time::timeout(DRAIN_MAX, freed).await.map_err(|_| Error::Unavailable {
-        what: "events wait in the spool",
-        retry_after: None,
-    })
+    tokio::time::timeout(DRAIN_MAX, freed)
+        .await
+        .map_err(|_| Error::Unavailable { what: "events wait in the spool", retry_after: None })
 }
 
 async fn remove_dead_letters(app: &PrivacyState) -> Result<()> {

@@ -10,10 +10,7 @@ use super::Download;
 use crate::{
     PrivacyState,
     model::{EventsFate, Kind, NewRequest, PersonName, PrivacyRequest, RequestId, State},
-    store::{
-        people, requests,
-        requests::NewRow,
-    },
+    store::{people, requests, requests::NewRow},
 };
 
 /// Attempts to store a request beside another one of the person that ends meanwhile.

@@ -54,11 +54,8 @@ async fn work_once(app: &PrivacyState, looks: u32) -> Result<()> {
     }
     // The lock is the connection's, so it ends with the process.
     let mut connection = app.db().acquire().await?.detach();
-    let worked = if work::try_lock(&mut connection).await? {
-        work_on_all(app).await
-    } else {
-        Ok(())
-    };
+    let worked =
+        if work::try_lock(&mut connection).await? { work_on_all(app).await } else { Ok(()) };
     drop(connection.close().await);
     worked
 }

@@ -414,7 +414,10 @@ pub(crate) async fn with_hashes(
 }
 
 /// Notes an erasure that the list in the data directory has and the database has not.
-pub(crate) async fn note_listed(connection: &mut PgConnection, person: &ErasedPerson) -> Result<()> {
+pub(crate) async fn note_listed(
+    connection: &mut PgConnection,
+    person: &ErasedPerson,
+) -> Result<()> {
     let hash = hex::decode(&person.hash).map_err(anyhow::Error::from)?;
     sqlx::query!(
         "insert into erased_person (workspace_id, hash, events, erased_at) values ($1, $2, $3, $4)

@@ -38,9 +38,8 @@ pub(crate) async fn drained(db: &PgPool, spool: &[u8; 16], drain: i64) -> Result
 
 /// Has every process empty its spool of what is in it now. Returns the number of this drain.
 pub(crate) async fn begin_drain(db: &PgPool) -> Result<i64> {
-    let wanted = sqlx::query_scalar!(
-        "update privacy_drain set wanted = wanted + 1 returning wanted"
-    );
+    let wanted =
+        sqlx::query_scalar!("update privacy_drain set wanted = wanted + 1 returning wanted");
     Ok(wanted.fetch_one(db).await?)
 }
 

@@ -45,7 +45,8 @@ pub(crate) const TABLES: &[&str] = &[
 ];
 
 /// Longest wait for the lock of a table, so that others do not wait behind this wait.
-const LOCK_MAX: &str = "set statement_timeout = 0; set lock_timeout = '2s'; set client_min_messages = error";
+const LOCK_MAX: &str =
+    "set statement_timeout = 0; set lock_timeout = '2s'; set client_min_messages = error";
 /// Rest before another attempt to lock a table.
 const LOCK_PAUSE: Duration = Duration::from_millis(500);
 /// Attempts for one table.
@@ -86,7 +87,10 @@ async fn rewrite_on(connection: &mut PgConnection) -> Result<()> {
 fn allowed(done: Result<(), sqlx::Error>, doing: &'static str) -> Result<()> {
     match done {
         Err(error) if code_is(&error, &[NOT_ALLOWED]) => {
-            tracing::warn!(doing, "the account of the database may not do this: its operator has to");
+            tracing::warn!(
+                doing,
+                "the account of the database may not do this: its operator has to"
+            );
             Ok(())
         }
         other => Ok(other?),
@@ -175,9 +179,11 @@ async fn use_up_log(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let newest = before.last().cloned().unwrap_or_default();
     for _ in 0..SEGMENTS_MAX {
         // A switch without anything written since the last one does nothing.
-        sqlx::raw_sql("select pg_logical_emit_message(false, 'millrace', ''); select pg_switch_wal()")
-            .execute(&mut *connection)
-            .await?;
+        sqlx::raw_sql(
+            "select pg_logical_emit_message(false, 'millrace', ''); select pg_switch_wal()",
+        )
+        .execute(&mut *connection)
+        .await?;
         sqlx::raw_sql("select pg_logical_emit_message(false, 'millrace', '')")
             .execute(&mut *connection)
             .await?;
@@ -207,7 +213,9 @@ async fn use_up_log(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
 
 /// The files of the log, ascending.
 async fn log_files(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar("select name from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$' order by name")
-        .fetch_all(connection)
-        .await
+    sqlx::query_scalar(
+        "select name from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$' order by name",
+    )
+    .fetch_all(connection)
+    .await
 }

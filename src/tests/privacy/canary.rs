@@ -35,9 +35,10 @@ async fn postgres(folder: &Path) -> PgConnection {
 /// Files of a folder that contain a text of the person in any case of letters, or the internal id as text or bytes.
 fn files_with(folder: &Path, user: &str) -> BTreeSet<String> {
     let texts = ["-i", "-F", "-e", TOKEN, "-e", PHONE.trim_start_matches('+'), "-e", user];
-    let bytes: String = user.as_bytes().chunks(2).fold(String::new(), |pattern, byte| {
-        pattern + "\\x" + std::str::from_utf8(byte).unwrap()
-    });
+    let bytes: String = user
+        .as_bytes()
+        .chunks(2)
+        .fold(String::new(), |pattern, byte| pattern + "\\x" + std::str::from_utf8(byte).unwrap());
     let mut found = BTreeSet::new();
     for pattern in [&texts[..], &["-P", "-e", &bytes]] {
         // Files come and go meanwhile, about which it complains.
@@ -182,10 +183,24 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     assert!(kills.len() < 3, "it was never killed");
     assert_eq!(done["userId"], Value::Null);
     assert_eq!(files_with(&folder, &user), BTreeSet::new());
-    let count = clickhouse(&folder, "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')").await;
+    let count = clickhouse(
+        &folder,
+        "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')",
+    )
+    .await;
     assert_eq!(count, "0");
-    for table in ["events", "timeline", "orders", "message_events", "message_outcomes", "people", "identities"] {
-        let sql = format!("SELECT count() FROM {table} WHERE positionCaseInsensitive(toString(tuple(*)), '{TOKEN}') > 0");
+    for table in [
+        "events",
+        "timeline",
+        "orders",
+        "message_events",
+        "message_outcomes",
+        "people",
+        "identities",
+    ] {
+        let sql = format!(
+            "SELECT count() FROM {table} WHERE positionCaseInsensitive(toString(tuple(*)), '{TOKEN}') > 0"
+        );
         assert_eq!(clickhouse(&folder, &sql).await, "0", "{table}");
     }
     let sql = format!("SELECT count() FROM message_events WHERE message_id = '{message}'");

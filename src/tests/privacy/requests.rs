@@ -17,7 +17,10 @@ async fn a_request_names_one_person_by_one_identifier() {
         (json!({"type": "erase", "externalId": 7}), "externalId must be a string"),
         (json!({"type": "erase", "email": "nowhere"}), "email must be an email address"),
         (json!({"type": "erase", "externalId": "a", "events": "hide"}), "events must be one of"),
-        (json!({"type": "export", "externalId": "a", "events": "delete"}), "events is for requests of type erase"),
+        (
+            json!({"type": "export", "externalId": "a", "events": "delete"}),
+            "events is for requests of type erase",
+        ),
         (json!({"type": "erase", "externalId": ""}), "externalId"),
     ] {
         let answer = api.post("/privacy/requests", &body, 400).await;
@@ -88,7 +91,10 @@ async fn many_people_at_once_and_one_twice_are_erased_together() {
     assert_eq!(api.get("/users", 200).await.json()["pagination"]["total"], 0);
     api.get(format!("/users/by-user-id/{}", name(1)), 404).await;
     let page = api.get("/privacy/requests?state=done&limit=5", 200).await.json();
-    assert_eq!((&page["pagination"]["total"], page["data"].as_array().unwrap().len()), (&json!(39), 5));
+    assert_eq!(
+        (&page["pagination"]["total"], page["data"].as_array().unwrap().len()),
+        (&json!(39), 5)
+    );
     let audit = api.get("/audit?action=privacy.requested", 200).await.json();
     assert_eq!(audit["pagination"]["total"], 39);
     assert!(!audit.to_string().contains("\"p39\""), "nothing about the person: {audit}");
@@ -103,12 +109,14 @@ async fn a_second_request_joins_the_open_one_and_one_that_differs_is_refused() {
     let api = &workspace.api;
     let external = unique("ann");
     // The last of many, so that it waits when it is requested again.
-    let users: Vec<Value> = (0..20).map(|n| json!({"externalId": format!("{external}-{n}")})).collect();
+    let users: Vec<Value> =
+        (0..20).map(|n| json!({"externalId": format!("{external}-{n}")})).collect();
     api.post("/users", &json!(users), 200).await;
     for n in 0..19 {
         request(api, &json!({"type": "erase", "externalId": format!("{external}-{n}")})).await;
     }
-    let body = json!({"type": "erase", "externalId": format!("{external}-19"), "events": "anonymize"});
+    let body =
+        json!({"type": "erase", "externalId": format!("{external}-19"), "events": "anonymize"});
     let first = request(api, &body).await;
     let second = api.post("/privacy/requests", &body, 200).await.json();
     assert_eq!(second["id"].as_str(), Some(first.as_str()));

@@ -30,10 +30,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web suppressions audience"),
     ("exports", "kernel analytics web tables"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
-    (
-        "privacy",
-        "kernel metrics_catalogue supervisor ingest analytics web people_mirror contacts",
-    ),
+    ("privacy", "kernel metrics_catalogue supervisor ingest analytics web people_mirror contacts"),
     ("segments", "kernel web audience contacts"),
     ("insights", "kernel statistics tables analytics web audience contacts"),
     ("sender_domains", "kernel web"),

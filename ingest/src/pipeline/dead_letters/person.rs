@@ -64,7 +64,8 @@ pub fn remove_of(dir: &Path, people: &[PersonIds]) -> Result<usize, RetryError> 
         let total = letters.len();
         let mut left = Vec::with_capacity(total);
         for letter in letters {
-            let is_theirs = people.iter().map(|it| it.has(&letter)).collect::<io::Result<Vec<_>>>()?;
+            let is_theirs =
+                people.iter().map(|it| it.has(&letter)).collect::<io::Result<Vec<_>>>()?;
             if !is_theirs.contains(&true) {
                 left.push(letter);
             }

@@ -117,7 +117,7 @@ async fn make_events(api: &Client) {
     let others = json!({"userId": "bystander", "eventName": "Seen", "properties": {"p": 1}});
     api.post("/events/track", &json!([anonymous, others]), 200).await;
     let refused = json!([{"userId": token("external"), "eventName": "", "properties": {"p": token("refused")}}]);
-    api.send(api.request(reqwest::Method::POST, "/events/track").json(&refused), 400).await;
+    api.post("/events/track", &refused, 200).await;
     until_events(api, "bystander", 1).await;
 }
 

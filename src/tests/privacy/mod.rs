@@ -46,8 +46,8 @@ async fn erase(api: &Client, mut body: Value) {
 /// Waits until so many events of a user are found.
 async fn until_events(api: &Client, user: &str, count: usize) -> Vec<Value> {
     eventually("events are stored", || async {
-        let found = api.get(format!("/events/query?userId={user}"), 200).await.json();
-        let events = found["data"].as_array().unwrap().clone();
+        let found = api.get(format!("/events/query?userId={user}&limit=1000"), 200).await.json();
+        let events = found.as_array().unwrap().clone();
         (events.len() == count).then_some(events)
     })
     .await

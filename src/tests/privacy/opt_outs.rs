@@ -35,7 +35,7 @@ async fn a_profile_with_an_address_of_an_erased_person_is_opted_out_as_that_was(
     erase(api, json!({"externalId": "ann"})).await;
     erase(api, json!({"userId": bob})).await;
     let listed = api.get("/suppressions?channel=sms", 200).await.json();
-    assert_eq!(listed["pagination"]["total"], 0, "no number is stored: {listed}");
+    assert_eq!(listed["total"], 0, "no number is stored: {listed}");
 
     // By the address alone, in other letters; by the number alone; by the external id alone.
     let by_email = user(api, &json!({"email": "Ann@Example.TEST"})).await;
@@ -44,7 +44,7 @@ async fn a_profile_with_an_address_of_an_erased_person_is_opted_out_as_that_was(
     let by_phone = json!({"externalId": "other", "phone": "+49 151 12345001"});
     user(api, &by_phone).await;
     let listed = api.get("/suppressions?channel=sms", 200).await.json();
-    assert_eq!(listed["data"][0]["identifier"], "+4915112345001", "{listed}");
+    assert_eq!(listed["items"][0]["identifier"], "+4915112345001", "{listed}");
     let by_external = user(api, &json!({"externalId": "ann"})).await;
     let found = consent(api, &by_external, "push").await;
     assert!(found.to_string().contains("unsubscribed"), "{found}");

@@ -19,7 +19,7 @@ use crate::model::EventsFate;
 /// The file's name in the data directory.
 pub const FILE: &str = "erasures.jsonl";
 
-/// An erased profile.
+/// A profile that was erased.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErasedPerson {

@@ -31,9 +31,9 @@ const UNFINISHED: &str = include_str!("../sql/erase_unfinished.sql");
 /// A random key of an erasure. Hashes with it say nothing once it is gone.
 #[derive(Debug, Clone, Copy)]
 pub struct HashKey {
-    /// Its first half.
+    /// The first half of the key.
     pub first: u64,
-    /// Its second half.
+    /// The second half of the key.
     pub second: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::model::{PrivacyRequest, RequestId};
 pub(super) struct RequestBody {
     #[schema(value_type = String, format = Uuid)]
     id: RequestId,
-    /// `erase` or `export`.
+    /// What is requested: `erase` or `export`.
     r#type: &'static str,
     /// What an erasure does with events: `delete` or `anonymize`.
     #[schema(required)]

@@ -16,7 +16,7 @@ pub enum Step {
     Copies,
     /// Deletes the rows in ClickHouse; their keys stay as hashes.
     Events,
-    /// Forgets the identifiers.
+    /// Forgets the identifiers of the person.
     Forget,
     /// Rewrites the files of the stores that had the rows.
     Rewrite,

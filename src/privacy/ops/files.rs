@@ -25,6 +25,8 @@ const REST_MAX: Duration = Duration::from_secs(5);
 const POLL_PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for the consumers of the spool in one attempt.
 const DRAIN_MAX: Duration = Duration::from_mins(2);
+/// Failures in a row before the first warning.
+const WARN_AFTER: u32 = 3;
 /// Who requests an erasure again, of a person whom an older backup brought back.
 const RESTORED: &str = "list_of_erasures";
 
@@ -44,10 +46,14 @@ pub async fn watch_files(app: PrivacyState, heartbeat: Heartbeat) {
         match heartbeat.waiting(done).await {
             Ok(()) => backoff.reset(),
             Err(error) => {
-                if backoff.attempts() == 0 && !error.is_unavailable() {
+                let rest = backoff.pause();
+                // At a start the schema may not be there yet.
+                if backoff.attempts() > WARN_AFTER {
                     tracing::warn!(%error, "files of this process are not free of erased people yet, trying again");
+                } else {
+                    tracing::debug!(%error, "files of this process wait");
                 }
-                heartbeat.waiting(sleep(backoff.pause())).await;
+                heartbeat.waiting(sleep(rest)).await;
             }
         }
     }

@@ -16,6 +16,8 @@ use crate::{
 /// Rest between two looks for requests.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(30);
+/// Failures in a row before the first warning.
+const WARN_AFTER: u32 = 2;
 /// Looks between two deletions of documents whose time is over.
 const LOOKS_PER_DELETION: u32 = 60;
 
@@ -28,11 +30,14 @@ pub async fn watch(app: PrivacyState, heartbeat: Heartbeat) {
         match heartbeat.waiting(work_once(&app, looks)).await {
             Ok(()) => backoff.reset(),
             Err(error) => {
+                let rest = backoff.pause();
                 // At a start the schema may not be there yet.
-                if backoff.attempts() > 0 || !error.is_unavailable() {
+                if backoff.attempts() > WARN_AFTER {
                     tracing::warn!(%error, "privacy requests wait, trying again");
+                } else {
+                    tracing::debug!(%error, "privacy requests wait");
                 }
-                heartbeat.waiting(sleep(backoff.pause())).await;
+                heartbeat.waiting(sleep(rest)).await;
             }
         }
         looks = (looks + 1) % LOOKS_PER_DELETION;

@@ -130,7 +130,7 @@ pub(crate) async fn begin(db: &PgPool, work: &Work) -> Result<()> {
     Ok(())
 }
 
-/// Stores a piece.
+/// Stores a piece of a document.
 pub(crate) async fn store(db: &PgPool, work: &Work, piece: i32, content: &[u8]) -> Result<()> {
     sqlx::query!(
         "insert into privacy_export (workspace_id, request_id, piece, content) values ($1, $2, $3, $4)",

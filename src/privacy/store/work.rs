@@ -142,7 +142,7 @@ pub(crate) async fn advance(db: &PgPool, group: &[&Work], step: Step) -> Result<
     Ok(())
 }
 
-/// Ends erasures.
+/// Ends erasures that are done.
 pub(crate) async fn finish(db: &PgPool, group: &[&Work], now: Timestamp) -> Result<()> {
     let (workspaces, ids) = keys(group);
     sqlx::query!(

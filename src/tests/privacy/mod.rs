@@ -5,6 +5,7 @@ mod exports;
 mod opt_outs;
 mod remaining;
 mod requests;
+mod sends;
 
 use std::time::{Duration, Instant};
 

@@ -50,7 +50,7 @@ async fn anonymised_events_keep_counts_and_revenue_and_nothing_else() {
     assert!(!text.contains("ann"), "{text}");
     let kept: Vec<_> = of_ann.iter().map(|event| event["properties"].to_string()).collect();
     assert!(kept.iter().any(|it| it.contains("10.25") && it.contains("EUR")), "{kept:?}");
-    assert!(text.contains("2026-03-04T05:06:07.089Z"), "{text}");
+    assert!(text.contains("2026-03-04 05:06:07"), "{text}");
     let found = api.get("/events/query?userId=ann", 200).await.json();
     assert_eq!(found, json!([]));
 }

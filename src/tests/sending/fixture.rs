@@ -25,7 +25,7 @@ pub(crate) struct Call {
     /// The path it came in by.
     pub(super) by: String,
     pub(super) message: String,
-    pub(super) external_id: String,
+    pub(crate) external_id: String,
     pub(super) campaign: String,
     pub(super) variant: String,
     /// What the message says: the HTML of an email, the body of others.
@@ -71,12 +71,12 @@ impl Log {
     }
 
     /// Has calls for these people answered no sooner than they are let go.
-    pub(super) fn hold(&self, ids: &[String]) {
+    pub(crate) fn hold(&self, ids: &[String]) {
         self.0.lock().held.extend(ids.iter().cloned());
     }
 
     /// Has calls for these people answered, those that are held and those that come.
-    pub(super) fn release(&self, ids: &[String]) {
+    pub(crate) fn release(&self, ids: &[String]) {
         let mut seen = self.0.lock();
         seen.held.retain(|id| !ids.contains(id));
         seen.released.notify_waiters();
@@ -206,21 +206,21 @@ pub(crate) fn beside(folder: &std::path::Path) -> [(&'static str, String); 2] {
 
 /// A running server and its gateway.
 #[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) log: Log,
+pub(crate) struct Sender {
+    pub(crate) log: Log,
     key: String,
     process: Process,
 }
 
 impl Sender {
     /// A client of the caller's own: connections end with the test that made them.
-    pub(super) fn api(&self) -> Client {
+    pub(crate) fn api(&self) -> Client {
         self.process.client(&self.key)
     }
 }
 
 /// The server the tests of this folder share.
-pub(super) async fn sender() -> &'static Sender {
+pub(crate) async fn sender() -> &'static Sender {
     static SENDER: OnceCell<Sender> = OnceCell::const_new();
     SENDER
         .get_or_init(|| async {

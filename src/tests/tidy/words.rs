@@ -97,6 +97,8 @@ const GIVEN: &[(&str, &str, usize)] = &[
     ("src/delivery/store/retention.rs", "told", 1),
     ("src/delivery/triggers/store.rs", "told", 7),
     ("src/engines/account.rs", "nobody", 1),
+    ("src/privacy/store/erase.rs", "heard", 1),
+    ("src/privacy/store/rewrite.rs", "heard", 1),
     ("src/sdk/store/recipients.rs", "told", 3),
     ("src/server/README.md", "nobody", 1),
 ];

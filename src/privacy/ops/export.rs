@@ -85,7 +85,7 @@ async fn make(app: &PrivacyState, work: &Work) -> Result<()> {
     pieces.add(b"], \"messageEvents\": [").await?;
     let internal: Vec<String> = users.iter().map(ToString::to_string).collect();
     let events = erasure::message_events_of(app.analytics(), workspace.uuid(), &internal)?;
-    pieces.add_rows(events, Ok).await?;
+    pieces.add_rows(events, |line| Ok(line.to_owned())).await?;
     pieces.add(b"]}").await?;
     pieces.end().await
 }
@@ -99,8 +99,8 @@ struct EventRow {
 }
 
 /// Writes an event's properties as an object, as they were sent.
-fn event(line: String) -> serde_json::Result<String> {
-    let row: EventRow = serde_json::from_str(&line)?;
+fn event(line: &str) -> serde_json::Result<String> {
+    let row: EventRow = serde_json::from_str(line)?;
     let mut text = serde_json::to_string(&row.rest)?;
     text.pop();
     let properties = if row.properties.is_empty() { "{}" } else { &row.properties };
@@ -130,13 +130,13 @@ impl Pieces<'_> {
     async fn add_rows(
         &mut self,
         rows: impl AsyncBufRead + Unpin,
-        write: fn(String) -> serde_json::Result<String>,
+        write: fn(&str) -> serde_json::Result<String>,
     ) -> Result<()> {
         let mut lines = rows.lines();
         let mut separator: &[u8] = b"";
         while let Some(line) = lines.next_line().await.context("read rows of ClickHouse")? {
             self.add(separator).await?;
-            self.add(write(line).context("read a row")?.as_bytes()).await?;
+            self.add(write(&line).context("read a row")?.as_bytes()).await?;
             separator = b", ";
         }
         Ok(())
@@ -162,10 +162,10 @@ mod tests {
     fn properties_stay_as_they_were_sent() {
         let line = r#"{"eventName":"Paid","properties":"{\"total\":49.900,\"n\":12345678901234567890123}"}"#;
         assert_eq!(
-            event(line.to_owned()).unwrap(),
+            event(line).unwrap(),
             r#"{"eventName":"Paid", "properties": {"total":49.900,"n":12345678901234567890123}}"#
         );
-        let empty = event(r#"{"eventName":"Seen","properties":""}"#.to_owned()).unwrap();
+        let empty = event(r#"{"eventName":"Seen","properties":""}"#).unwrap();
         assert_eq!(empty, r#"{"eventName":"Seen", "properties": {}}"#);
     }
 }

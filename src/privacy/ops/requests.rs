@@ -133,14 +133,14 @@ pub async fn download(
 ) -> Result<Download> {
     let request = get(app, workspace, id).await?;
     let now = app.clock().now();
+    let is_kept = request.expires_at.is_some_and(|at| at > now);
     match (request.kind, request.state) {
-        (Kind::Erase, _) => Err(Error::NotFound("Export")),
         (Kind::Export, State::Pending | State::Running) => {
             Err(Error::Conflict("the export is not done yet".to_owned()))
         }
-        (Kind::Export, State::Done) if request.expires_at.is_some_and(|at| at > now) => {
+        (Kind::Export, State::Done) if is_kept => {
             Ok(Download::new(app.db().clone(), workspace, id))
         }
-        (Kind::Export, State::Done | State::Failed) => Err(Error::NotFound("Export")),
+        _ => Err(Error::NotFound("Export")),
     }
 }

@@ -15,6 +15,7 @@
 
 pub mod client;
 pub mod erasure;
+pub mod copies;
 pub mod error;
 pub mod events;
 pub mod identities;
@@ -26,6 +27,7 @@ pub mod people;
 mod reads;
 mod refusal;
 mod repeats;
+pub mod retention;
 pub mod sql_access;
 mod uniqueness;
 
@@ -129,6 +131,11 @@ impl Analytics {
     /// ClickHouse cannot be asked.
     pub async fn check_cluster(&self) -> Result<(), AnalyticsError> {
         migrate::check_cluster(&self.address).await
+    }
+
+    /// The number of the last migration of this program, and a checksum of all of them.
+    pub fn schema_version() -> String {
+        migrate::version()
     }
 
     /// True when the schema is exactly the one this program was built for.

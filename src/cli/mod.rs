@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 failure with one line on standard error, 2 invalid usage. Standard output holds
 //! only the requested data.
 
+mod backup;
 mod console;
 mod dead_letters;
 mod doctor;
@@ -17,6 +18,7 @@ mod sessions;
 mod stores;
 mod transfer;
 mod webhooks;
+mod workspaces;
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -28,6 +30,7 @@ use config::Settings;
 use web::telemetry;
 
 use self::{
+    backup::{Backup, Restore},
     console::Console,
     dead_letters::DeadLetters,
     doctor::Doctor,
@@ -40,6 +43,7 @@ use self::{
     sessions::Session,
     transfer::{Export, Import},
     webhooks::Webhooks,
+    workspaces::Workspaces,
 };
 use crate::server;
 
@@ -64,6 +68,9 @@ enum Command {
     /// API keys and SDK keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Workspaces and their settings
+    #[command(subcommand)]
+    Workspaces(Workspaces),
     /// Sessions of people in the dashboard
     #[command(subcommand)]
     Sessions(Session),
@@ -91,6 +98,10 @@ enum Command {
     /// Copies of profiles and campaigns in ClickHouse
     #[command(subcommand)]
     People(People),
+    /// Copies everything into a folder, while the server runs or not
+    Backup(Backup),
+    /// Puts a backup into an empty data directory, and into empty external stores
+    Restore(Restore),
     /// Checks the machine and the settings, and says what to do
     Doctor(Doctor),
     /// Brings both stores to the newest schema and stops
@@ -130,6 +141,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
             block_on(server::serve(settings, show_key || std::io::stdout().is_terminal()))?
         }
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
+        Command::Workspaces(command) => block_on(workspaces::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
         Command::Console(command) => block_on(console::run(command, &settings))?,
         Command::Links(command) => block_on(links::run(command, &settings))?,
@@ -139,6 +151,8 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::Import(command) => block_on(transfer::import(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::People(command) => block_on(people::run(command, &settings))?,
+        Command::Backup(command) => block_on(backup::back_up(command, &settings))?,
+        Command::Restore(command) => block_on(backup::restore(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) | Command::Doctor(_) => Ok(()),
     }

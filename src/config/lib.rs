@@ -4,6 +4,7 @@
 //! It is merged with the other sources as TOML and read into [`Settings`] once, so unknown keys are refused
 //! by name in every source.
 
+mod backup;
 mod callbacks;
 mod channels;
 mod console;
@@ -23,6 +24,7 @@ use serde::Deserialize;
 use url::Url;
 
 pub use self::{
+    backup::{Backup, BackupSecrets},
     callbacks::{Callbacks, GenericCallbacks, Inbound},
     channels::{Channels, ProviderSettings},
     console::Console,
@@ -97,6 +99,7 @@ pub struct Settings {
     pub delivery: Delivery,
     pub transactional: Transactional,
     pub retention: Retention,
+    pub backup: Backup,
     pub sql: Sql,
     /// How phone numbers are read.
     #[serde(default)]

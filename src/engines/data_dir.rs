@@ -18,6 +18,8 @@ use super::{
 };
 
 const SECRET_BYTES: usize = 32;
+/// In a directory that is being restored.
+const RESTORE_FILE: &str = "restore.unfinished";
 /// How long a server or command waits for a short-lived command to finish.
 const COMMAND_WAIT: Duration = Duration::from_mins(1);
 /// Polling interval of a lock.
@@ -103,6 +105,39 @@ impl DataDir {
         &self.path
     }
 
+    /// The folder of secrets.
+    pub fn secrets(&self) -> PathBuf {
+        self.path.join("secrets")
+    }
+
+    /// Marks the directory as one that is being restored, and locks it: until [`Self::end_restore`] nothing else starts
+    /// on it, also after this process was killed.
+    pub async fn begin_restore(&self) -> Result<DataDirLock, Error> {
+        let lock = self.lock_for_command().await?;
+        let lock = lock.ok_or_else(|| Error::Busy { dir: self.path.clone(), pid: 0 })?;
+        write_private(&self.path.join(RESTORE_FILE), "")?;
+        sync_folder(&self.path)?;
+        Ok(lock)
+    }
+
+    /// Removes that mark.
+    pub fn end_restore(&self) -> Result<(), Error> {
+        let path = self.path.join(RESTORE_FILE);
+        fs::remove_file(&path).map_err(Error::file("remove", &path))?;
+        sync_folder(&self.path)
+    }
+
+    fn refuse_half_restored(&self) -> Result<(), Error> {
+        let path = self.path.join(RESTORE_FILE);
+        if !path.try_exists().map_err(Error::file("read", &path))? {
+            return Ok(());
+        }
+        Err(Error::Setting(format!(
+            "a restore into {} did not end: empty the folder, and external stores, and run it again",
+            self.path.display()
+        )))
+    }
+
     /// The folder of the spool.
     pub fn spool(&self) -> PathBuf {
         self.path.join("spool")
@@ -120,6 +155,7 @@ impl DataDir {
 
     /// Locks the directory for a server; waits for a short-lived command, refuses a second server.
     pub async fn lock(&self) -> Result<DataDirLock, Error> {
+        self.refuse_half_restored()?;
         let deadline = Instant::now() + COMMAND_WAIT;
         loop {
             match self.try_lock(Holder::Server)? {
@@ -137,6 +173,7 @@ impl DataDir {
 
     /// Locks the directory for a command; none if a server holds it. Commands wait for one another.
     pub async fn lock_for_command(&self) -> Result<Option<DataDirLock>, Error> {
+        self.refuse_half_restored()?;
         let deadline = Instant::now() + COMMAND_WAIT;
         loop {
             match self.try_lock(Holder::Command)? {
@@ -188,7 +225,7 @@ impl DataDir {
 
     /// A secret of this directory: 32 random bytes as hex, generated on first use.
     pub fn secret(&self, name: &str) -> Result<SecretString, Error> {
-        let folder = self.path.join("secrets");
+        let folder = self.secrets();
         make_private(&folder)?;
         let path = folder.join(name);
         match fs::read_to_string(&path) {
@@ -233,6 +270,10 @@ fn is_alive(pid: u32) -> bool {
 /// Creates a folder and its parents for this user only; leaves an existing one unchanged.
 pub(super) fn make_private(path: &Path) -> Result<(), Error> {
     ingest::spool::create_private_dir(path).map_err(Error::file("create the folder", path))
+}
+
+fn sync_folder(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(Error::file("sync", path))
 }
 
 /// Opens a file that only this user may read; creates it if it is missing.
@@ -313,6 +354,17 @@ mod tests {
         let secret = dir.secret("master.key").unwrap();
         let found = dir.existing_secret("master.key").unwrap().unwrap();
         assert_eq!(found.expose_secret(), secret.expose_secret());
+    }
+
+    #[tokio::test]
+    async fn nothing_starts_on_a_directory_that_is_half_restored() {
+        let (dir, _folder) = open();
+        drop(dir.begin_restore().await.unwrap());
+        for refusal in [dir.lock().await.unwrap_err(), dir.lock_for_command().await.unwrap_err()] {
+            assert!(refusal.to_string().contains("did not end"), "{refusal}");
+        }
+        dir.end_restore().unwrap();
+        dir.lock().await.unwrap();
     }
 
     #[test]

@@ -166,7 +166,9 @@ catalogue! {
     DELIVERY_OLDEST_DUE_SECONDS: Gauge[] = "millrace_delivery_oldest_due_seconds", Seconds,
         "how long the oldest due message has waited";
     RETENTION_DELETED: Counter["table"] = "millrace_retention_deleted_total", Count,
-        "rows deleted in PostgreSQL at the end of their retention, by table";
+        "rows deleted at the end of their retention, by table";
+    RETENTION_HELD: Gauge[] = "millrace_retention_held", Count,
+        "1 while old data is not deleted because the clock jumped ahead, else 0";
     SPAM_CHECKS: Counter["engine"] = "millrace_spam_checks_total", Count,
         "spam checks of emails, by engine";
     SPAM_ENGINE_FAULTS: Counter["reason"] = "millrace_spam_engine_faults_total", Count,

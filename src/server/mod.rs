@@ -344,6 +344,10 @@ impl Server {
         self.keep("rejected-events", move |heartbeat| {
             rejected::watch(app.services().clone(), heartbeat)
         });
+        let (app, options) = (self.app.clone(), stores::retention_options(settings));
+        self.keep("retention", move |heartbeat| {
+            retention::watch(app.services().clone(), options, heartbeat)
+        });
         let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
         if settings.has_role(Role::Delivery) {
@@ -502,6 +506,7 @@ fn assemble(
         links: Links::new(db.clone(), settings.public_url()),
         sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
         countries: Countries::new(settings.phone_numbers.country),
+        data_days: stores::retention_options(settings).days,
         recorder,
         clock,
         db,

@@ -12,6 +12,7 @@ use ingest::{
 };
 use kernel::time::DAY;
 use parking_lot::Mutex;
+use retention::RetentionOptions;
 use supervisor::Heartbeat;
 use tokio::{task::JoinSet, time::timeout};
 use web::{
@@ -20,6 +21,7 @@ use web::{
         master_key::{self, MasterKey},
     },
     http::health::{Condition, Store},
+    workspaces::DataDays,
 };
 
 use super::{arrivals::Clocks, welcome::Demo};
@@ -74,6 +76,18 @@ pub(super) fn pipeline_options(
         },
         now_ms: Arc::new(move || clock.now().millis().unsigned_abs()),
         workers: app.readiness().workers().clone(),
+    }
+}
+
+pub(super) fn retention_options(settings: &Settings) -> RetentionOptions {
+    let retention = settings.retention;
+    RetentionOptions {
+        days: DataDays {
+            events: retention.events_days,
+            message_events: retention.message_events_days,
+            deleted_profiles: retention.deleted_profiles_days,
+        },
+        every: Duration::from_mins(retention.every_minutes.into()),
     }
 }
 

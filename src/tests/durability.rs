@@ -21,7 +21,7 @@ const CLIENTS: usize = 4;
 /// Posts batches from several clients until it is stopped; a batch without an answer is sent again
 /// with the same ids, as a careful producer does.
 #[derive(Debug, Clone, Default)]
-struct Load {
+pub(crate) struct Load {
     next: Arc<AtomicU64>,
     acknowledged: Arc<Mutex<BTreeSet<String>>>,
     done: Arc<AtomicBool>,
@@ -29,12 +29,17 @@ struct Load {
 }
 
 impl Load {
-    fn set_target(&self, client: Option<Client>) {
+    pub(crate) fn set_target(&self, client: Option<Client>) {
         *self.target.lock() = client;
     }
 
-    fn acknowledged(&self) -> usize {
+    pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.lock().len()
+    }
+
+    /// The ids that were acknowledged so far.
+    pub(crate) fn acknowledged_ids(&self) -> BTreeSet<String> {
+        self.acknowledged.lock().clone()
     }
 
     async fn run(self) {
@@ -76,7 +81,7 @@ impl Load {
 }
 
 /// Every event id the server shows, with how often it shows it.
-async fn shown(client: &Client) -> BTreeMap<String, usize> {
+pub(crate) async fn shown(client: &Client) -> BTreeMap<String, usize> {
     let mut shown = BTreeMap::new();
     for offset in (0..).step_by(1000) {
         let path = format!("/events/query?limit=1000&offset={offset}");
@@ -93,7 +98,7 @@ async fn shown(client: &Client) -> BTreeMap<String, usize> {
 }
 
 /// Waits until all that was acknowledged is shown, then holds both against each other.
-async fn assert_exactly_once(client: &Client, load: &Load) {
+pub(crate) async fn assert_exactly_once(client: &Client, load: &Load) {
     let acknowledged = load.acknowledged.lock().clone();
     let shown = eventually("all that was acknowledged is visible", || async {
         let shown = shown(client).await;
@@ -108,17 +113,17 @@ async fn assert_exactly_once(client: &Client, load: &Load) {
     assert_eq!(total, shown.len(), "the aggregate counts what the query shows");
 }
 
-fn start(load: &Load) -> Vec<tokio::task::JoinHandle<()>> {
+pub(crate) fn start(load: &Load) -> Vec<tokio::task::JoinHandle<()>> {
     (0..CLIENTS).map(|_| tokio::spawn(load.clone().run())).collect()
 }
 
-async fn grow_by(load: &Load, by: usize) {
+pub(crate) async fn grow_by(load: &Load, by: usize) {
     let goal = load.acknowledged() + by;
     eventually("the load continues", || async { (load.acknowledged() >= goal).then_some(()) })
         .await;
 }
 
-async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
+pub(crate) async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
     load.done.store(true, Ordering::Relaxed);
     for client in clients {
         client.await.unwrap();

@@ -11,6 +11,7 @@ pub mod links;
 pub mod management;
 pub mod spool;
 pub mod telemetry;
+pub mod workspaces;
 
 mod services;
 

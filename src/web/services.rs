@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use analytics::Analytics;
 use axum::extract::FromRef;
 use ingest::intake::Intake;
-use kernel::{Clock, Country, Result, WorkspaceId};
+use kernel::{Clock, Country, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     http::{BodyBudget, TrustedProxies, health::Readiness, rate_limits::RateLimits},
     links::Links,
     telemetry::recorder::Recorder,
+    workspaces::{self, DataDays},
 };
 
 /// The services that areas share. Cheap to clone.
@@ -43,6 +44,8 @@ pub struct ServiceParts {
     pub sdk_trusted_events: HashSet<String>,
     /// The countries by which workspaces read national phone numbers.
     pub countries: Countries,
+    /// After how many days data of workspaces without days of their own is deleted.
+    pub data_days: DataDays,
 }
 
 impl Services {
@@ -111,6 +114,21 @@ impl Services {
     /// When the store is away.
     pub async fn country(&self, workspace: WorkspaceId) -> Result<Option<Country>> {
         self.0.countries.of(&self.0.db, workspace).await
+    }
+
+    /// The moment from which on a workspace keeps events, if that is later than the beginning of a range: what is
+    /// counted in the range is complete from then on.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn events_complete_from(
+        &self,
+        workspace: WorkspaceId,
+        start_ms: i64,
+    ) -> Result<Option<Timestamp>> {
+        let days = workspaces::days(self.db(), workspace, self.0.data_days).await?;
+        let since = workspaces::kept_since(days.events, self.clock().now());
+        Ok(since.filter(|since| start_ms < since.millis()))
     }
 
     /// The country of workspaces that have none of their own.

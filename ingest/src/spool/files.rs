@@ -17,6 +17,8 @@ pub trait Files: Debug + Send + Sync + 'static {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Takes an exclusive lock held until the result is dropped; `WouldBlock` when another holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>>;
+    /// Whether another process holds a shared lock on `path`; false where there is no such file.
+    fn is_held(&self, path: &Path) -> io::Result<bool>;
     /// Opens `path` for reading and writing, making an empty file where there is none.
     fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>>;
     /// Renames, replacing `to`. Durable only after [`Files::sync_dir`].
@@ -177,6 +179,18 @@ impl Files for Disk {
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn is_held(&self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            file => file?,
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }

@@ -30,6 +30,7 @@
 //!
 //! ```text
 //! lock                     held while open
+//! hold                     held, shared, by a process that copies the spool: segments stay meanwhile (see `copy`)
 //! identity                 spool id: "MLRIDEN1", 16 bytes, CRC32C of those 24
 //! <20 digits>.seg          a segment: header, frames, 48 zero bytes (see `segment`, `frame`)
 //! free-<20 digits>.seg     a freed segment, ready for use
@@ -42,6 +43,7 @@
 //! Suggested reading order: `frame`, `segment`, `writer`, `consumer`, `scan`, `recovery`, `state`.
 
 mod consumer;
+mod copy;
 mod cursor;
 mod files;
 mod frame;
@@ -75,6 +77,7 @@ use tokio::sync::oneshot;
 
 pub use self::{
     consumer::{Behind, ConsumeError, Consumer, Cursor, Reopener},
+    copy::{CopyError, HeldSpool, SpoolFileCopy},
     files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},
     recovery::Recovery,

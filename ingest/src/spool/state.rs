@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::{
     SpoolOptions,
+    copy::HOLD_FILE,
     files::Files,
     frame::{Frame, Mark},
     metrics::SpoolMetrics,
@@ -121,6 +122,12 @@ impl State {
             .sum()
     }
 
+    /// Whether every consumer is past the oldest segment, and it is not the last.
+    fn has_consumed(&self) -> bool {
+        let past = self.slots.iter().map(|slot| slot.committed.position.0).min();
+        past.is_some_and(|past| self.segments.get(1).is_some_and(|second| second.base <= past))
+    }
+
     /// Takes the segments every consumer is past out of the list. The last one stays: its header
     /// keeps the positions going.
     fn take_consumed(&mut self) -> Vec<Segment> {
@@ -138,6 +145,10 @@ impl State {
 impl Shared {
     /// Frees the segments every consumer is past: kept for use again, or removed.
     pub(super) fn release(&self) {
+        if self.is_held() {
+            self.update_room();
+            return;
+        }
         let taken = self.state.lock().take_consumed();
         for segment in taken {
             if let Err(error) = self.free(&segment) {
@@ -146,6 +157,22 @@ impl Shared {
             }
         }
         self.update_room();
+    }
+
+    /// Whether segments that could be freed stay for a copy that another process makes. Not beyond half of the room:
+    /// events matter more, and the copy finds out.
+    fn is_held(&self) -> bool {
+        {
+            let state = self.state.lock();
+            if !state.has_consumed() || state.file_bytes() > self.options.limit_bytes / 2 {
+                return false;
+            }
+        }
+        let path = self.options.dir.join(HOLD_FILE);
+        self.files.is_held(&path).unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), %error, "cannot find out whether the spool is being copied");
+            false
+        })
     }
 
     fn free(&self, segment: &Segment) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod lifecycle;
 mod read;
 mod recurring;
 mod remove;
+mod restored;
 mod secrets;
 mod segments;
 mod senders;
@@ -25,7 +26,7 @@ mod versions;
 
 pub use self::{
     bulk::*, change::*, consent::fault as consent_fault, create::*, enabled_channels::*, in_app::*,
-    learning::*, lifecycle::*, read::*, recurring::*, remove::*, secrets::*,
+    learning::*, lifecycle::*, read::*, recurring::*, remove::*, restored::*, secrets::*,
     segments::fault as segments_fault, senders::check as sender_check, settled::*, spam_check::*,
     sto::*, trial::*, triggered::*, update::*, versions::*,
 };

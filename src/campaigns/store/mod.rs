@@ -7,10 +7,11 @@ mod filter;
 mod in_app;
 mod learning;
 mod records;
+mod restored;
 mod runs;
 mod triggered;
 
 pub(crate) use self::{
     campaigns::*, due::*, enabled_channels::*, filter::*, in_app::*, learning::*, records::*,
-    runs::*, triggered::*,
+    restored::*, runs::*, triggered::*,
 };

@@ -9,6 +9,7 @@ pub mod in_app_tests;
 pub mod lifecycle;
 mod preview;
 mod queues;
+pub mod restored;
 mod retention;
 mod send;
 mod sweep;

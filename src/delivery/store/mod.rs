@@ -12,6 +12,7 @@ pub(crate) mod merged;
 pub mod messages;
 pub(crate) mod queues;
 pub(crate) mod recipients;
+pub(crate) mod restored;
 pub(crate) mod retention;
 pub(crate) mod runs;
 pub(crate) mod scope;

@@ -1,7 +1,7 @@
 //! `POST /insights/funnels`: people through steps.
 
 use axum::{extract::State, response::Response};
-use kernel::{Result, WorkspaceId};
+use kernel::{Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use tables::{Column, ColumnType, Schema, TableError, Value};
 use utoipa::ToSchema;
@@ -23,7 +23,11 @@ pub(super) fn routes() -> OpenApiRouter<InsightState> {
 
 /// How many people reached each step.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct FunnelBody {
+    /// Where the range begins before the time for which events are kept: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     /// People with an event of the first step in the range.
     entered: u64,
     steps: Vec<FunnelStep>,
@@ -114,7 +118,9 @@ pub(super) async fn computed(
         entered: found.entered,
         steps: steps(question, found),
     };
+    let start_ms = question.period.span(app.clock().now())?.start_ms;
     Ok(FunnelBody {
+        complete_from: app.events_complete_from(workspace, start_ms).await?,
         entered: answer.all.entered,
         breakdown: answer.by_value.map(|them| them.into_iter().map(of_value).collect()),
         steps: steps(question, answer.all),

@@ -1,7 +1,7 @@
 //! `POST /insights/retention`: people who return.
 
 use axum::{extract::State, response::Response};
-use kernel::{Result, WorkspaceId};
+use kernel::{Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use tables::{Column, ColumnType, Schema, TableError, Value};
 use utoipa::ToSchema;
@@ -24,7 +24,11 @@ pub(super) fn routes() -> OpenApiRouter<InsightState> {
 /// How many people of each cohort return.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Retention)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct RetentionBody {
+    /// Where the range begins before the time for which events are kept: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     cohorts: Vec<RetentionCohort>,
 }
 
@@ -80,7 +84,11 @@ pub(super) async fn computed(
         size: cohort.size,
         values: cohort.returned,
     });
-    Ok(RetentionBody { cohorts: cohorts.collect() })
+    let start_ms = question.period.span(app.clock().now())?.start_ms;
+    Ok(RetentionBody {
+        complete_from: app.events_complete_from(workspace, start_ms).await?,
+        cohorts: cohorts.collect(),
+    })
 }
 
 impl Tabular for RetentionBody {

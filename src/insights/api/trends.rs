@@ -2,7 +2,7 @@
 
 use analytics::{events::Figure, insights::TrendValue};
 use axum::{extract::State, response::Response};
-use kernel::{Result, WorkspaceId, fields::word_for};
+use kernel::{Result, Timestamp, WorkspaceId, fields::word_for};
 use serde::Serialize;
 use tables::{Column, ColumnType, Schema, TableError, Value};
 use utoipa::ToSchema;
@@ -27,7 +27,11 @@ pub(super) fn routes() -> OpenApiRouter<InsightState> {
 
 /// Figures of each series.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Trends {
+    /// Where the range begins before the time for which events are kept: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     /// Start of each interval, UTC. The first may begin before the range; events count from the range on.
     intervals: Vec<String>,
     series: Vec<TrendSeries>,
@@ -89,6 +93,7 @@ pub(super) async fn computed(
     question: &TrendsQuestion,
 ) -> Result<Trends> {
     let answer = ops::trends(app, workspace, question).await?;
+    let start_ms = question.period.span(app.clock().now())?.start_ms;
     let series = answer.series.into_iter().flat_map(|of| {
         let asked = &question.series[of.series];
         of.curves.into_iter().map(move |Curve { value, is_compared, values, total }| TrendSeries {
@@ -106,6 +111,7 @@ pub(super) async fn computed(
         })
     });
     Ok(Trends {
+        complete_from: app.events_complete_from(workspace, start_ms).await?,
         intervals: answer.starts_ms.iter().map(|start| shown(*start)).collect(),
         series: series.collect(),
         starts_ms: answer.starts_ms,

@@ -42,7 +42,7 @@ pub struct RetentionQuestion {
     interval: Interval,
     followed: usize,
     mode: Mode,
-    period: Period,
+    pub period: Period,
     /// Whose events count; everybody's where absent.
     pub people: Option<People>,
 }

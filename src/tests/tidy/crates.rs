@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("exports", "kernel analytics web tables"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
     ("privacy", "kernel metrics_catalogue supervisor ingest analytics web people_mirror contacts"),
+    ("retention", "kernel metrics_catalogue supervisor analytics web identity"),
     ("segments", "kernel web audience contacts"),
     ("insights", "kernel statistics tables analytics web audience contacts"),
     ("sender_domains", "kernel web"),
@@ -43,6 +44,10 @@ const ALLOWED: &[(&str, &str)] = &[
     (
         "delivery",
         "kernel metrics_catalogue config content statistics supervisor ingest web suppressions audience contacts sender_domains campaigns stats providers",
+    ),
+    (
+        "backup",
+        "kernel config engines ingest analytics web people_mirror identity campaigns delivery",
     ),
     ("callbacks", "kernel metrics_catalogue config supervisor web providers delivery"),
     ("recipient_pages", "kernel metrics_catalogue content web contacts providers delivery"),

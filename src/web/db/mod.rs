@@ -8,6 +8,7 @@ pub use self::retry::retried;
 
 use std::{sync::Arc, time::Duration};
 
+use sha2::{Digest as _, Sha256};
 use sqlx::{
     ConnectOptions as _, Connection as _, PgConnection, PgPool,
     migrate::{Migrate as _, MigrateError, Migrator},
@@ -92,6 +93,18 @@ pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
     Ok(MIGRATIONS.iter().filter(|step| !step.migration_type.is_down_migration()).all(|step| {
         applied.iter().any(|done| done.version == step.version && done.checksum == step.checksum)
     }))
+}
+
+/// The number of the last migration of this program, and a checksum of all of them.
+pub fn schema_version() -> String {
+    let steps = MIGRATIONS.iter().filter(|step| !step.migration_type.is_down_migration());
+    let mut hash = Sha256::new();
+    let mut last = 0;
+    for step in steps {
+        hash.update(&step.checksum);
+        last = step.version;
+    }
+    format!("{last}-{}", hex::encode(&hash.finalize()[..8]))
 }
 
 /// Checks whether PostgreSQL answers and accepts writes. It uses its own connection, so an exhausted pool does

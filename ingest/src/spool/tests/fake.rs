@@ -224,6 +224,10 @@ impl Files for FakeFiles {
         Ok(Box::new(FakeLock { files: self.clone(), path: path.to_owned() }))
     }
 
+    fn is_held(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false) // no other process sees this disk
+    }
+
     fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>> {
         self.call(false)?;
         let known = self.disk.lock().names.get(path).copied();

@@ -1,6 +1,7 @@
 //! The spool against a fake disk that forgets, fails and flips, and against the real one.
 
 mod basics;
+mod copy;
 mod damage;
 #[cfg(target_os = "linux")]
 mod disk;

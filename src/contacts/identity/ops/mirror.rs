@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use analytics::identities::{self, ROWS_MAX};
 use kernel::Result;
+use sqlx::PgConnection;
 use supervisor::Heartbeat;
 use web::Services;
 
@@ -46,4 +47,12 @@ async fn copy_page(services: &Services) -> Result<usize> {
     identities::store(services.analytics(), &page.rows).await?;
     store::mark(services.db(), &page.rows).await?;
     Ok(page.rows.len())
+}
+
+/// Has all identifiers copied again, to a ClickHouse that has none: of a database that was restored from a backup.
+///
+/// # Errors
+/// When the store fails.
+pub async fn restart(connection: &mut PgConnection) -> Result<()> {
+    store::mark_none(connection).await
 }

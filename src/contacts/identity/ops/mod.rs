@@ -5,8 +5,9 @@ mod link;
 mod locked;
 mod merge;
 pub mod mirror;
+mod old;
 
-pub use self::{alias::alias, link::link, merge::merge};
+pub use self::{alias::alias, link::link, merge::merge, old::delete_old};
 
 use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;

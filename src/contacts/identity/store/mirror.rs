@@ -2,7 +2,7 @@
 
 use analytics::identities::IdentityRow;
 use kernel::Result;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::user_id;
@@ -72,5 +72,11 @@ pub(crate) async fn mark(db: &PgPool, rows: &[IdentityRow]) -> Result<()> {
     )
     .execute(db)
     .await?;
+    Ok(())
+}
+
+/// Marks all identifiers as not copied.
+pub(crate) async fn mark_none(connection: &mut PgConnection) -> Result<()> {
+    sqlx::query!("update identity set mirrored = false where mirrored").execute(connection).await?;
     Ok(())
 }

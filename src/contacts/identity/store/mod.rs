@@ -3,6 +3,7 @@
 pub(super) mod links;
 pub(super) mod merge;
 pub(super) mod mirror;
+pub(super) mod old;
 pub(super) mod read;
 pub(super) mod values;
 

@@ -8,7 +8,11 @@ mod watch;
 use analytics::Analytics;
 use sqlx::PgPool;
 
-pub use self::{rebuild::rebuild, wait::wait_for_mirror, watch::watch};
+pub use self::{
+    rebuild::{rebuild, request_rebuild},
+    wait::wait_for_mirror,
+    watch::watch,
+};
 
 /// The stores that copies go from and to.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernel::Result;
+use sqlx::PgConnection;
 
 use super::{
     MirrorStores,
@@ -26,4 +27,12 @@ pub async fn rebuild(stores: &MirrorStores) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Asks for a copy of everything, which the next server makes: in the transaction in which a backup is restored.
+///
+/// # Errors
+/// When the store fails.
+pub async fn request_rebuild(connection: &mut PgConnection) -> Result<()> {
+    store::rebuild::request(connection).await
 }

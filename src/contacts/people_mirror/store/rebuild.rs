@@ -1,13 +1,13 @@
 //! A copy of everything: how far it is.
 
 use kernel::Result;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::user_id;
 use crate::model::{ProfileKey, Rebuild};
 
 /// Asks for a copy of everything; one that is under way begins anew.
-pub(crate) async fn request(db: &PgPool) -> Result<()> {
+pub(crate) async fn request(db: impl PgExecutor<'_>) -> Result<()> {
     sqlx::query!(
         "insert into people_rebuild default values
          on conflict (id) do update set first_version = null, workspace_id = default, user_id = default"

@@ -165,6 +165,9 @@ mod tests {
         fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>> {
             Disk.lock(path)
         }
+        fn is_held(&self, path: &Path) -> io::Result<bool> {
+            Disk.is_held(path)
+        }
         fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>> {
             let (fails, reads) = (Arc::clone(&self.fails), Arc::clone(&self.reads));
             Ok(Box::new(FlakyFile { file: Disk.open(path)?, fails, reads }))

@@ -14,7 +14,7 @@ use crate::{Analytics, error::AnalyticsError, migrate};
 pub struct Expired {
     /// Rows of before this moment are deleted: the start of a UTC day, in milliseconds since 1970.
     pub before_ms: i64,
-    /// Whose rows.
+    /// Workspaces whose rows are deleted.
     pub workspaces: Vec<Uuid>,
 }
 

@@ -161,7 +161,7 @@ async fn require_schemas(engines: &Engines, analytics: &Analytics) -> anyhow::Re
 }
 
 fn is_dead_letter(name: &str) -> bool {
-    name.ends_with(".jsonl")
+    Path::new(name).extension().is_some_and(|it| it == "jsonl")
 }
 
 /// Files of the data directory that are copied.

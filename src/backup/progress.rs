@@ -6,7 +6,13 @@ use parking_lot::Mutex;
 
 /// Where progress goes. Cheap to clone.
 #[derive(Clone)]
-pub struct Progress(Arc<dyn Fn(&str, u64) + Send + Sync>, Arc<Mutex<Step>>);
+pub struct Progress {
+    show: Arc<Show>,
+    step: Arc<Mutex<Step>>,
+}
+
+/// Shows the name of what is being copied, and the bytes of it that are.
+type Show = dyn Fn(&str, u64) + Send + Sync;
 
 #[derive(Debug, Default)]
 struct Step {
@@ -16,24 +22,24 @@ struct Step {
 
 impl std::fmt::Debug for Progress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Progress").field(&self.1).finish_non_exhaustive()
+        f.debug_struct("Progress").field("step", &self.step).finish_non_exhaustive()
     }
 }
 
 impl Progress {
     /// Calls `show` with the name of what is being copied, and the bytes of it that are.
     pub fn new(show: impl Fn(&str, u64) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(show), Arc::default())
+        Self { show: Arc::new(show), step: Arc::default() }
     }
 
     pub(crate) fn begin(&self, name: &str) {
-        *self.1.lock() = Step { name: name.to_owned(), bytes: 0 };
-        (self.0)(name, 0);
+        *self.step.lock() = Step { name: name.to_owned(), bytes: 0 };
+        (self.show)(name, 0);
     }
 
     pub(crate) fn advance(&self, bytes: u64) {
-        let mut step = self.1.lock();
+        let mut step = self.step.lock();
         step.bytes += bytes;
-        (self.0)(&step.name, step.bytes);
+        (self.show)(&step.name, step.bytes);
     }
 }

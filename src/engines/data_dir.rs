@@ -120,7 +120,7 @@ impl DataDir {
         Ok(lock)
     }
 
-    /// Removes that mark.
+    /// Removes the mark of a restore, once everything is in place.
     pub fn end_restore(&self) -> Result<(), Error> {
         let path = self.path.join(RESTORE_FILE);
         fs::remove_file(&path).map_err(Error::file("remove", &path))?;

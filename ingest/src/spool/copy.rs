@@ -38,7 +38,7 @@ pub struct HeldSpool {
 pub struct SpoolFileCopy {
     /// Name of the file in the spool's folder.
     pub name: String,
-    /// All of it.
+    /// The whole content of the file.
     pub content: Vec<u8>,
 }
 

@@ -76,7 +76,7 @@ pub struct WorkspaceChanges {
 impl WorkspaceRow {
     /// After how many days its data is deleted, with what the settings say.
     pub fn days(&self, default: DataDays) -> DataDays {
-        let of = |own: Option<i32>, default| own.map_or(default, |days| days.unsigned_abs());
+        let of = |own: Option<i32>, default| own.map_or(default, i32::unsigned_abs);
         DataDays {
             events: of(self.events_days, default.events),
             message_events: of(self.message_events_days, default.message_events),

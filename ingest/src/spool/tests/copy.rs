@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
-use super::{PATIENCE, drain, entry, options, take};
+use super::{PATIENCE, drain, entry, number, options};
 use crate::spool::{CopyError, HeldSpool, Spool};
 
 fn segments(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).unwrap();
-    let is_segment = |name: String| name.len() == 24 && name.ends_with(".seg");
+    let is_segment = |name: String| name.len() == 24 && name.starts_with("0000");
     entries.filter(|it| is_segment(it.as_ref().unwrap().file_name().into_string().unwrap())).count()
 }
 
@@ -25,12 +25,16 @@ fn what_was_not_processed_at_the_beginning_and_what_came_meanwhile_is_in_the_cop
     let (dir, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (spool, _) = Spool::open(options(dir.path())).unwrap();
     let mut consumer = spool.consumer("clickhouse").unwrap();
-    (0..200).for_each(|number| drop(spool.append_blocking(entry(number, 100)).unwrap()));
+    for number in 0..200 {
+        spool.append_blocking(entry(number, 100)).unwrap();
+    }
     let frame = (0..150).map(|_| consumer.receive(PATIENCE).unwrap().unwrap()).last().unwrap();
     consumer.cursor().commit(frame.end()).unwrap();
     let held = HeldSpool::begin(dir.path()).unwrap().unwrap();
     let before = segments(dir.path());
-    (200..400).for_each(|number| drop(spool.append_blocking(entry(number, 100)).unwrap()));
+    for number in 200..400 {
+        spool.append_blocking(entry(number, 100)).unwrap();
+    }
     let frame = (0..250).map(|_| consumer.receive(PATIENCE).unwrap().unwrap()).last().unwrap();
     consumer.cursor().commit(frame.end()).unwrap();
     assert!(segments(dir.path()) > before, "nothing is freed meanwhile");
@@ -38,7 +42,8 @@ fn what_was_not_processed_at_the_beginning_and_what_came_meanwhile_is_in_the_cop
     let while_held = segments(dir.path());
     drop(held);
     spool.append_blocking(entry(400, 100)).unwrap();
-    assert_eq!(take(&mut consumer, 1), [400]);
+    let frame = consumer.receive(PATIENCE).unwrap().unwrap();
+    assert_eq!(number(&frame), 400);
     consumer.cursor().commit(frame.end()).unwrap();
     assert!(segments(dir.path()) < while_held, "it is freed afterwards");
     drop((spool, consumer));

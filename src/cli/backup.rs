@@ -65,7 +65,7 @@ pub(super) async fn back_up(command: Backup, settings: &Settings) -> anyhow::Res
     let (progress, bar) = progress();
     let passphrase = command.passphrase.read()?;
     let options = BackupOptions { settings, target: command.dir.clone(), passphrase, progress };
-    let made = interruptible(backup::back_up(options)).await;
+    let made = interruptible(Box::pin(backup::back_up(options))).await;
     bar.finish_and_clear();
     let made = made?;
     let has_own_key = settings.security.master_key.is_none();
@@ -87,7 +87,7 @@ pub(super) async fn restore(command: Restore, settings: &Settings) -> anyhow::Re
     let (progress, bar) = progress();
     let passphrase = command.passphrase.read()?;
     let options = RestoreOptions { settings, source: command.dir, passphrase, progress };
-    let restored = interruptible(backup::restore(options)).await;
+    let restored = interruptible(Box::pin(backup::restore(options))).await;
     bar.finish_and_clear();
     report(&restored?);
     Ok(())

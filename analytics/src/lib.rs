@@ -14,8 +14,8 @@
 #![warn(missing_docs)]
 
 pub mod client;
-pub mod erasure;
 pub mod copies;
+pub mod erasure;
 pub mod error;
 pub mod events;
 pub mod identities;

@@ -325,21 +325,7 @@ impl Server {
         self.keep("phone-numbers", move |heartbeat| {
             phone_numbers::watch(app.services().clone(), heartbeat)
         });
-        let app = self.app.clone();
-        self.keep("identity-mirror", move |heartbeat| {
-            mirror::watch(app.services().clone(), heartbeat)
-        });
-        let app = self.app.clone();
-        self.keep("people-mirror", move |heartbeat| {
-            let stores = MirrorStores { db: app.db().clone(), analytics: app.analytics().clone() };
-            people_mirror::ops::watch(stores, heartbeat)
-        });
-        let app = self.app.clone();
-        self.keep("privacy", move |heartbeat| privacy::ops::watch(app.privacy.clone(), heartbeat));
-        let app = self.app.clone();
-        self.keep("privacy-files", move |heartbeat| {
-            privacy::ops::watch_files(app.privacy.clone(), heartbeat)
-        });
+        self.copy_and_erase();
         let app = self.app.clone();
         self.keep("rejected-events", move |heartbeat| {
             rejected::watch(app.services().clone(), heartbeat)
@@ -373,6 +359,25 @@ impl Server {
                     recorder.upkeep();
                 }
             }
+        });
+    }
+
+    /// Starts what copies identities and people into ClickHouse, and what erases people.
+    fn copy_and_erase(&mut self) {
+        let app = self.app.clone();
+        self.keep("identity-mirror", move |heartbeat| {
+            mirror::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("people-mirror", move |heartbeat| {
+            let stores = MirrorStores { db: app.db().clone(), analytics: app.analytics().clone() };
+            people_mirror::ops::watch(stores, heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("privacy", move |heartbeat| privacy::ops::watch(app.privacy.clone(), heartbeat));
+        let app = self.app.clone();
+        self.keep("privacy-files", move |heartbeat| {
+            privacy::ops::watch_files(app.privacy.clone(), heartbeat)
         });
     }
 
@@ -477,19 +482,18 @@ fn assemble(
     let IngestParts { spool, workers, recorder } = ingest;
     let vault = Vault::from_settings(settings, data_dir)?;
     let db = database(&settings.engines, engines, &vault);
-    let sessions = match &settings.auth.session_secret {
-        Some(secret) => Sessions::from_secret(secret)?,
-        None => Sessions::from_data_dir(data_dir.path())?,
-    };
-    let tolerance = Tolerance {
-        tracking: Duration::from_secs(settings.auth.unconfirmed_tracking_seconds),
-        otherwise: Duration::from_secs(settings.auth.unconfirmed_seconds),
-    };
+    let sessions = sessions(settings, data_dir)?;
     let providers = Providers::from_settings(settings, vault.clone(), clock.clone())?;
     let user_tokens = UserTokens::new(db.clone(), vault.clone(), clock.clone());
-    let of_privacy = spool.clone();
+    let privacy_spool = spool.clone();
     let services = Services::new(ServiceParts {
-        auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance, look_up_limit(settings)),
+        auth: Auth::new(
+            db.clone(),
+            clock.clone(),
+            sessions,
+            tolerance(&settings.auth),
+            look_up_limit(settings),
+        ),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
             .with_limits(read_limits(&settings.engines)),
         readiness: Readiness::new().of(spool.clone(), workers),
@@ -510,12 +514,6 @@ fn assemble(
         recorder,
         clock,
         db,
-    });
-    let privacy = PrivacyState::new(PrivacyParts {
-        services: services.clone(),
-        spool: of_privacy,
-        dead_letters_dir: data_dir.dead_letters(),
-        erasures: ErasuresFile::of(data_dir.path()),
     });
     let dns = Dns::at(settings.security.resolver);
     let campaigns = CampaignState::new(CampaignParts {
@@ -540,7 +538,7 @@ fn assemble(
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
         sql: sql_listener(settings, &delivery),
-        privacy,
+        privacy: privacy(data_dir, privacy_spool, &delivery),
         console: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
@@ -550,6 +548,30 @@ fn assemble(
             user_tokens,
         }),
         delivery,
+    })
+}
+
+fn sessions(settings: &Settings, data_dir: &DataDir) -> anyhow::Result<Sessions> {
+    Ok(match &settings.auth.session_secret {
+        Some(secret) => Sessions::from_secret(secret)?,
+        None => Sessions::from_data_dir(data_dir.path())?,
+    })
+}
+
+/// How long keys are taken without PostgreSQL.
+fn tolerance(settings: &config::Auth) -> Tolerance {
+    Tolerance {
+        tracking: Duration::from_secs(settings.unconfirmed_tracking_seconds),
+        otherwise: Duration::from_secs(settings.unconfirmed_seconds),
+    }
+}
+
+fn privacy(data_dir: &DataDir, spool: Spool, services: &Services) -> PrivacyState {
+    PrivacyState::new(PrivacyParts {
+        services: services.clone(),
+        spool,
+        dead_letters_dir: data_dir.dead_letters(),
+        erasures: ErasuresFile::of(data_dir.path()),
     })
 }
 

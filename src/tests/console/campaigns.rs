@@ -39,6 +39,15 @@ async fn made(workspace: &Workspace, body: &Value) -> String {
     format!("/console/campaigns/{}", made["id"].as_str().unwrap())
 }
 
+async fn roll_back(workspace: &Workspace, person: &Person, address: &str) {
+    // A second version, what changed, and back.
+    let versions = person.get(&format!("{address}/versions")).await;
+    has(&versions, &["<ins>", "recurringSchedule", "Roll back", "created"]);
+    let seen = person.post(&format!("{address}/do/rollback"), &[("version", "1")]).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    assert_eq!(of(workspace, address).await["sendType"], "immediate");
+}
+
 #[tokio::test]
 async fn a_campaign_is_made_changed_listed_and_deleted() {
     let workspace = Workspace::new().await;
@@ -109,12 +118,7 @@ async fn a_campaign_is_made_changed_listed_and_deleted() {
     has(&list, &["March", "Again and again", "1 campaigns"]);
     has(&person.get("/console/campaigns?q=april").await, &["No campaign matches"]);
 
-    // A second version, what changed, and back.
-    let versions = person.get(&format!("{address}/versions")).await;
-    has(&versions, &["<ins>", "recurringSchedule", "Roll back", "created"]);
-    let seen = person.post(&format!("{address}/do/rollback"), &[("version", "1")]).await;
-    assert_eq!(seen.status, 303, "{}", seen.text);
-    assert_eq!(of(&workspace, &address).await["sendType"], "immediate");
+    roll_back(&workspace, &person, &address).await;
 
     let seen = person.post(&format!("{address}/do/duplicate"), &[]).await;
     assert_eq!(of(&workspace, seen.location()).await["name"], "March (copy)");

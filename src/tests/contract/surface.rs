@@ -530,19 +530,10 @@ async fn ids_of_another_workspace_are_404() {
     let user = user["id"].as_str().unwrap();
     let list = there.api.post("/lists", &json!({"name": "Theirs"}), 201).await.json();
     let list = list["id"].as_str().unwrap();
-    there
-        .api
-        .post(
-            &format!("/subscriptions/contacts/{user}/lists/{list}"),
-            &json!({"channel": "email"}),
-            200,
-        )
-        .await;
-    there
-        .api
-        .post("/suppressions", &json!({"channel": "sms", "identifier": "+4915100000"}), 201)
-        .await;
-
+    let membership = format!("/subscriptions/contacts/{user}/lists/{list}");
+    there.api.post(&membership, &json!({"channel": "email"}), 200).await;
+    let suppression = json!({"channel": "sms", "identifier": "+4915100000"});
+    there.api.post("/suppressions", &suppression, 201).await;
     let body = json!({"name": "Theirs", "channel": "in_app"});
     let campaign = there.api.post("/campaigns", &body, 201).await.json();
 
@@ -584,15 +575,16 @@ async fn ids_of_another_workspace_are_404() {
         }
     }
     // And nothing happened there.
-    let path = format!("/campaigns/{}", theirs.campaign);
-    assert_eq!(there.api.get(path, 200).await.json(), campaign);
-    there.api.get(format!("/users/{user}"), 200).await;
-    let path = format!("/segments/{}", theirs.segment);
-    assert_eq!(there.api.get(path, 200).await.json(), segment);
-    let path = format!("/insights/{}", theirs.insight);
-    assert_eq!(there.api.get(path, 200).await.json(), insight);
-    let path = format!("/sender-domains/{}", theirs.sender_domain);
-    assert_eq!(there.api.get(path, 200).await.json(), domain);
+    let of = |base: &str, id: &str| format!("/{base}/{id}");
+    there.api.get(of("users", user), 200).await;
+    for (path, made) in [
+        (of("campaigns", theirs.campaign), &campaign),
+        (of("segments", theirs.segment), &segment),
+        (of("insights", theirs.insight), &insight),
+        (of("sender-domains", theirs.sender_domain), &domain),
+    ] {
+        assert_eq!(there.api.get(path, 200).await.json(), *made);
+    }
     let keys = there.api.get("/keys", 200).await.json();
     assert_eq!(keys["data"][0]["id"], theirs.key);
     assert_eq!(keys["data"][0]["revokedAt"], json!(null));

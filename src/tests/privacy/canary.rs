@@ -136,6 +136,29 @@ fn keep_dead_letters(folder: &Path, workspace: &str) {
     fs::write(folder.join("00000000000000000001-202601.jsonl"), lines).unwrap();
 }
 
+async fn nothing_is_found_by_queries(folder: &Path, message: &str) {
+    let count =
+        clickhouse(folder, "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')")
+            .await;
+    assert_eq!(count, "0");
+    for table in [
+        "events",
+        "timeline",
+        "orders",
+        "message_events",
+        "message_outcomes",
+        "people",
+        "identities",
+    ] {
+        let sql = format!(
+            "SELECT count() FROM {table} WHERE positionCaseInsensitive(toString(tuple(*)), '{TOKEN}') > 0"
+        );
+        assert_eq!(clickhouse(folder, &sql).await, "0", "{table}");
+    }
+    let sql = format!("SELECT count() FROM message_events WHERE message_id = '{message}'");
+    assert_eq!(clickhouse(folder, &sql).await, "0");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     let folder = data_dir("canary");
@@ -184,28 +207,7 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     assert!(kills.len() < 3, "it was never killed");
     assert_eq!(done["userId"], Value::Null);
     assert_eq!(files_with(&folder, &user), BTreeSet::new());
-    let count = clickhouse(
-        &folder,
-        "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')",
-    )
-    .await;
-    assert_eq!(count, "0");
-    for table in [
-        "events",
-        "timeline",
-        "orders",
-        "message_events",
-        "message_outcomes",
-        "people",
-        "identities",
-    ] {
-        let sql = format!(
-            "SELECT count() FROM {table} WHERE positionCaseInsensitive(toString(tuple(*)), '{TOKEN}') > 0"
-        );
-        assert_eq!(clickhouse(&folder, &sql).await, "0", "{table}");
-    }
-    let sql = format!("SELECT count() FROM message_events WHERE message_id = '{message}'");
-    assert_eq!(clickhouse(&folder, &sql).await, "0");
+    nothing_is_found_by_queries(&folder, &message).await;
     let letters = fs::read_to_string(folder.join("dead-letters/00000000000000000001-202601.jsonl"));
     assert_eq!(letters.unwrap().lines().count(), 1, "the letter of another person stays");
     until_events(&api, "bystander", 1).await;

@@ -14,7 +14,7 @@ async fn put_consent(api: &Client, user: &str, channel: &str, status: &str) {
 async fn consent(api: &Client, user: &str, channel: &str) -> Value {
     let path = format!("/subscriptions/contacts/{user}");
     let contact = api.get(path, 200).await.json();
-    contact.to_string().contains(channel).then_some(contact).unwrap_or_default()
+    if contact.to_string().contains(channel) { contact } else { Value::Null }
 }
 
 async fn user(api: &Client, body: &Value) -> String {

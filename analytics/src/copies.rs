@@ -13,8 +13,15 @@ use crate::{Analytics, client, error::AnalyticsError, migrate};
 
 /// Tables that a backup holds, in the order in which they are read: a row of a later table may belong to one of
 /// `events` that came after these were read, and is then written again, but not the other way round.
-pub const COPIED: [&str; 6] =
-    ["events", "message_events", "orders", "timeline", "message_outcomes", "uniqueness"];
+pub const COPIED: [&str; 7] = [
+    "events",
+    "message_events",
+    "orders",
+    "timeline",
+    "message_outcomes",
+    "uniqueness",
+    "erased_events",
+];
 /// The table that is counted anew from `events`.
 pub const RECOUNTED: &str = "event_days";
 /// The view that counts it.

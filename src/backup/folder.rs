@@ -78,13 +78,19 @@ impl Drop for Unfinished {
 
 /// Refuses a folder that holds anything; one that is missing is fine. What a fresh file system brings is nothing.
 pub(crate) fn require_empty(path: &Path, advice: &str) -> anyhow::Result<()> {
+    require_empty_but(path, &[], advice)
+}
+
+/// Likewise, with files of these names allowed.
+pub(crate) fn require_empty_but(path: &Path, but: &[&str], advice: &str) -> anyhow::Result<()> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries.with_context(|| format!("cannot read {}", path.display()))?,
     };
     for entry in entries {
         let name = entry?.file_name();
-        ensure!(name == "lost+found", "{} is not empty: {advice}", path.display());
+        let is_allowed = name == "lost+found" || but.iter().any(|it| name == *it);
+        ensure!(is_allowed, "{} is not empty: {advice}", path.display());
     }
     Ok(())
 }

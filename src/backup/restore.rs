@@ -71,8 +71,10 @@ pub async fn restore(options: RestoreOptions<'_>) -> anyhow::Result<Restored> {
     let RestoreOptions { settings, source, passphrase, progress } = options;
     let (manifest, sum) = Manifest::read(&source)?;
     manifest.check_schema(&own_schema())?;
-    folder::require_empty(
+    // Whom the list of erasures has is erased again, when the server starts.
+    folder::require_empty_but(
         &settings.data_dir,
+        &[privacy::erasures_file::FILE],
         "a backup is restored into an empty data directory; name another with MILLRACE_DATA_DIR",
     )?;
     let key = match (manifest.encrypted, &passphrase) {

@@ -351,6 +351,20 @@ fn of_the_rest() -> Vec<Line> {
             "Changes of profiles by event SDKs cannot be applied",
         ),
         Line(
+            "MillraceErasureLate",
+            text("max by (job) (millrace_privacy_oldest_seconds) > 600"),
+            "5m",
+            Ticket,
+            "A request to erase or export a person takes longer than ten minutes",
+        ),
+        Line(
+            "MillraceRetentionHeld",
+            text("max by (job) (millrace_retention_held) > 0"),
+            "5m",
+            Ticket,
+            "Old data is not deleted, because the clock jumped ahead",
+        ),
+        Line(
             "MillraceClickHouseErrors",
             text("sum by (job, kind) (rate(millrace_clickhouse_errors_total[5m])) > 0.1"),
             "10m",

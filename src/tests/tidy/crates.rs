@@ -47,7 +47,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     (
         "backup",
-        "kernel config engines ingest analytics web people_mirror identity campaigns delivery",
+        "kernel config engines ingest analytics web people_mirror identity privacy campaigns delivery",
     ),
     ("callbacks", "kernel metrics_catalogue config supervisor web providers delivery"),
     ("recipient_pages", "kernel metrics_catalogue content web contacts providers delivery"),

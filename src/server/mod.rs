@@ -5,6 +5,7 @@
 //! still runs, reports that on `/readyz`, and keeps acknowledged events in the spool.
 
 mod arrivals;
+mod limits;
 mod open_files;
 mod ports;
 mod stores;
@@ -12,7 +13,7 @@ mod welcome;
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use analytics::{Analytics, ReadLimits};
+use analytics::Analytics;
 use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
@@ -51,16 +52,12 @@ use tokio::{
 };
 use web::{
     ServiceParts, Services,
-    auth::{Auth, LookUpLimit, Tolerance, sessions::Sessions},
+    auth::{Auth, Tolerance, sessions::Sessions},
     countries::Countries,
     db::{self, StatementLimits},
     http::{
-        self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
-        failures::FailureRate,
+        self, BodyBudget, ServeOptions, TrustedProxies,
         health::{KEY_WATCH, Readiness},
-        quota::WorkspaceQuota,
-        rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit},
-        rate_limits::RateLimits,
     },
     links::Links,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
@@ -69,15 +66,13 @@ use web::{
 pub(crate) use self::open_files::{CONNECTIONS_MIN, OTHER_FILES};
 use self::{
     arrivals::Clocks,
+    limits::{body_limits, look_up_limit, rate_limits, read_limits},
     ports::{Ports, serve_options},
 };
 use crate::{app::App, router, shutdown};
 
 /// Disk space that the spool leaves free.
 pub(crate) const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
-
-/// Longest pause within a request body.
-const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a task may go without a heartbeat before it counts as hung.
 const TASK_SILENCE_MAX: Duration = Duration::from_mins(1);
@@ -579,49 +574,4 @@ fn privacy(data_dir: &DataDir, spool: Spool, services: &Services) -> PrivacyStat
 fn sql_listener(settings: &Settings, services: &Services) -> Option<SqlState> {
     let SqlListen::At(_) = settings.sql_listen else { return None };
     Some(SqlState::new(services.clone(), &settings.sql, settings.clickhouse_url.is_none()))
-}
-
-fn body_limits(settings: &config::Http) -> BodyLimits {
-    BodyLimits {
-        verified_bytes: settings.verified_body_bytes(),
-        workspace_bytes: settings.workspace_body_bytes(),
-        public_bytes: settings.public_body_bytes,
-        peer_bytes: settings.peer_body_bytes,
-        silence_max: BODY_SILENCE_MAX,
-        arrival_max: Duration::from_secs(settings.body_timeout_seconds),
-        grace: Duration::from_secs(settings.body_grace_seconds),
-        rate_min: settings.body_rate_bytes,
-    }
-}
-
-fn read_limits(settings: &config::Engines) -> ReadLimits {
-    ReadLimits {
-        time_max: Duration::from_secs(settings.clickhouse_query_seconds),
-        queries_max: settings.clickhouse_queries,
-        waiting_max: settings.clickhouse_queries_waiting,
-    }
-}
-
-fn rate(set: config::Rate) -> Rate {
-    Rate { per_second: set.per_second, burst: set.burst }
-}
-
-fn look_up_limit(settings: &Settings) -> LookUpLimit {
-    LookUpLimit {
-        rate: FailureRate::new("unknown_keys", rate(settings.rate_limits.failed_lookups)),
-        proxies: TrustedProxies::new(&settings.http.trusted_proxies),
-    }
-}
-
-fn rate_limits(settings: &config::RateLimits) -> RateLimits {
-    let limit = |class, set: config::Rate| RateLimit::new(class, rate(set));
-    RateLimits {
-        management: limit(RateClass::Management, settings.management),
-        campaigns: limit(RateClass::Campaigns, settings.campaigns),
-        transactional: limit(RateClass::Transactional, settings.transactional),
-        links: KeyedRate::new("links", rate(settings.links)),
-        short_links: FailureRate::new("unknown_short_links", rate(settings.failed_lookups)),
-        test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
-        sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
-    }
 }

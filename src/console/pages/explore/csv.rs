@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::{
     address::{Address, Kind},
-    question, sql_tab,
+    question,
+    shell::quoted,
+    sql_tab,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -23,13 +25,8 @@ pub(super) fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
         "curl -s {}/insights/{} -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' -d {}",
         visitor.server_url(),
         kind.name(),
-        shell_quoted(&body.to_string()),
+        quoted(&body.to_string()),
     )
-}
-
-/// A text as one argument of a shell. In single quotes, a quote ends them, stands alone and begins them anew.
-pub(super) fn shell_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The address of the numbers as CSV.

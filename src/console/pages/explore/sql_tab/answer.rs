@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_those_shown_are_said_to_be_there() {
+    fn rows_beyond_those_shown_are_noticed() {
         for (lines, has_more) in [(ROWS_MAX, false), (ROWS_MAX + 1, true)] {
             let read =
                 rows(format!("{HEAD}{}", "[\"2026-03-01\",1]\n".repeat(lines)).as_bytes(), true)

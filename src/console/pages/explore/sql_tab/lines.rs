@@ -11,10 +11,10 @@ use crate::view::Series;
 /// Lines of one chart.
 const SERIES_MAX: usize = 10;
 
-/// Times and lines.
+/// Lines of a chart over their times.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Seconds since 1970.
+    /// The times, in seconds since 1970.
     pub(super) times: Vec<i64>,
     pub(super) labels: Vec<String>,
     pub(super) series: Vec<Series>,

@@ -15,7 +15,7 @@ use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use self::answer::{Answer, Rows};
-use super::{ENTRY, csv::shell_quoted};
+use super::{ENTRY, shell::quoted};
 use crate::{
     failure::{Failure, PageResult},
     view::{self, Chart, Column, Field, Kind, Sources, Unit},
@@ -150,7 +150,7 @@ fn command(visitor: &Visitor, statement: &str) -> String {
     let host = host.as_ref().and_then(url::Url::host_str).unwrap_or("127.0.0.1");
     format!(
         "curl -s 'http://{host}:8124/?default_format=CSVWithNames' -u any:KEY --data-binary {}",
-        shell_quoted(statement)
+        quoted(statement)
     )
 }
 

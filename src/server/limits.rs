@@ -1,0 +1,64 @@
+//! The limits of the settings, as the parts of the server take them.
+
+use std::time::Duration;
+
+use analytics::ReadLimits;
+use config::Settings;
+use web::{
+    auth::LookUpLimit,
+    http::{
+        BodyLimits, TrustedProxies,
+        failures::FailureRate,
+        quota::WorkspaceQuota,
+        rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit},
+        rate_limits::RateLimits,
+    },
+};
+
+/// Longest pause within a request body.
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+pub(super) fn body_limits(settings: &config::Http) -> BodyLimits {
+    BodyLimits {
+        verified_bytes: settings.verified_body_bytes(),
+        workspace_bytes: settings.workspace_body_bytes(),
+        public_bytes: settings.public_body_bytes,
+        peer_bytes: settings.peer_body_bytes,
+        silence_max: BODY_SILENCE_MAX,
+        arrival_max: Duration::from_secs(settings.body_timeout_seconds),
+        grace: Duration::from_secs(settings.body_grace_seconds),
+        rate_min: settings.body_rate_bytes,
+    }
+}
+
+pub(super) fn read_limits(settings: &config::Engines) -> ReadLimits {
+    ReadLimits {
+        time_max: Duration::from_secs(settings.clickhouse_query_seconds),
+        queries_max: settings.clickhouse_queries,
+        waiting_max: settings.clickhouse_queries_waiting,
+    }
+}
+
+fn rate(set: config::Rate) -> Rate {
+    Rate { per_second: set.per_second, burst: set.burst }
+}
+
+pub(super) fn look_up_limit(settings: &Settings) -> LookUpLimit {
+    LookUpLimit {
+        rate: FailureRate::new("unknown_keys", rate(settings.rate_limits.failed_lookups)),
+        proxies: TrustedProxies::new(&settings.http.trusted_proxies),
+    }
+}
+
+pub(super) fn rate_limits(settings: &config::RateLimits) -> RateLimits {
+    let limit = |class, set: config::Rate| RateLimit::new(class, rate(set));
+    RateLimits {
+        management: limit(RateClass::Management, settings.management),
+        campaigns: limit(RateClass::Campaigns, settings.campaigns),
+        transactional: limit(RateClass::Transactional, settings.transactional),
+        links: KeyedRate::new("links", rate(settings.links)),
+        short_links: FailureRate::new("unknown_short_links", rate(settings.failed_lookups)),
+        test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
+        sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
+    }
+}

@@ -148,15 +148,18 @@ fn grew(series: &str, window: &str) -> String {
 struct Line(&'static str, String, &'static str, Severity, &'static str);
 
 pub(super) fn alerts() -> Vec<Alert> {
-    let lines = of_the_process().into_iter().chain(of_the_write_path()).chain(of_the_rest()).map(
-        |Line(name, expr, hold, severity, summary)| Alert {
+    let lines = of_the_process()
+        .into_iter()
+        .chain(of_the_write_path())
+        .chain(of_the_rest())
+        .chain(of_upkeep())
+        .map(|Line(name, expr, hold, severity, summary)| Alert {
             name: name.to_owned(),
             expr,
             hold,
             severity,
             summary: summary.to_owned(),
-        },
-    );
+        });
     OBJECTIVES.iter().flat_map(Objective::alerts).chain(lines).collect()
 }
 
@@ -350,6 +353,13 @@ fn of_the_rest() -> Vec<Line> {
             Ticket,
             "Changes of profiles by event SDKs cannot be applied",
         ),
+    ]
+}
+
+fn of_upkeep() -> Vec<Line> {
+    use Severity::Ticket;
+    let text = str::to_owned;
+    vec![
         Line(
             "MillraceErasureLate",
             text("max by (job) (millrace_privacy_oldest_seconds) > 600"),

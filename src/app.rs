@@ -12,6 +12,14 @@ use sql_listener::SqlState;
 use url::Url;
 use web::Services;
 
+/// The listener for SQL.
+#[derive(Debug, Clone)]
+pub struct SqlListener {
+    pub state: SqlState,
+    /// As the settings name it.
+    pub port: u16,
+}
+
 /// What a running server holds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct App {
@@ -22,7 +30,7 @@ pub struct App {
     pub sdk: SdkState,
     pub insights: InsightState,
     /// The listener for SQL, where it is on.
-    pub sql: Option<SqlState>,
+    pub sql: Option<SqlListener>,
     pub privacy: PrivacyState,
     /// The address by which people reach the console, where there is one.
     pub console: Option<Url>,

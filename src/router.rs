@@ -24,7 +24,10 @@ pub fn api(app: &App) -> Router {
     let api = openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)));
     match &app.console {
         Some(public_url) => {
-            let sql = app.sql.clone().map(sql_listener::router);
+            let sql = app.sql.clone().map(|sql| console::SqlRouter {
+                router: sql_listener::router(sql.state),
+                port: sql.port,
+            });
             let routers = console::Routers { api: api.clone(), sql };
             api.merge(console::routes(app.services(), routers, public_url))
         }

@@ -1,7 +1,7 @@
 //! The rows of whole tables as text, for backups: a line a row, as `TabSeparated` has it.
 //!
 //! Left out is what is made anew from other rows: copies of PostgreSQL's, and [`RECOUNTED`], which a view counts as
-//! events are put back. All other views are detached meanwhile, since what they wrote is put back itself.
+//! events are restored. All other views are detached meanwhile, since a backup has the rows that they wrote.
 
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ impl Analytics {
         Ok(TableInsert(insert))
     }
 
-    /// Detaches the views that write what is put back itself.
+    /// Detaches the views whose rows are restored from the backup.
     ///
     /// # Errors
     /// When ClickHouse is away.

@@ -185,7 +185,7 @@ async fn copy_in(
     Ok(())
 }
 
-/// How triggers are kept from running for rows that are put back: what they would write is put back as well.
+/// How triggers are kept from running for restored rows: the backup has what they wrote.
 enum Triggers {
     /// None runs, and nothing is checked: for superusers, quicker.
     ByRole,

@@ -4,7 +4,7 @@
 //! place, so that no server starts on half of it.
 //!
 //! Messages that left after the backup was made are not known to it. So that none leaves twice, campaigns that were
-//! scheduled or under way are paused: a person decides which go on, knowing to whom the former server sent. Single
+//! scheduled or under way are paused: a person decides which go on, knowing what the former server sent. Single
 //! messages that waited become `unknown`, and confirmations that waited are not sent. A message that was in flight
 //! becomes `unknown` by itself, as after a crash.
 
@@ -71,7 +71,7 @@ pub async fn restore(options: RestoreOptions<'_>) -> anyhow::Result<Restored> {
     let RestoreOptions { settings, source, passphrase, progress } = options;
     let (manifest, sum) = Manifest::read(&source)?;
     manifest.check_schema(&own_schema())?;
-    // Whom the list of erasures has is erased again, when the server starts.
+    // At its start the server erases people of this list again.
     folder::require_empty_but(
         &settings.data_dir,
         &[privacy::erasures_file::FILE],

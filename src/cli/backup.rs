@@ -97,7 +97,7 @@ fn report(restored: &Restored) {
     note(&format!("{} rows", restored.rows));
     if restored.paused > 0 {
         note(&format!(
-            "{} campaigns are paused: whom they reached after the backup was made is not known here, so resume or cancel each",
+            "{} campaigns are paused: what they sent after the backup was made is not known here, so resume or cancel each",
             restored.paused
         ));
     }

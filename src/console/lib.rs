@@ -37,7 +37,14 @@ pub(crate) const SIGN_OUT: &str = "/console/logout";
 pub struct Routers {
     pub api: Router,
     /// The listener for SQL, where it is on.
-    pub sql: Option<Router>,
+    pub sql: Option<SqlRouter>,
+}
+
+/// The router of the listener for SQL, and the port at which other programs reach it.
+#[derive(Debug)]
+pub struct SqlRouter {
+    pub router: Router,
+    pub port: u16,
 }
 
 /// The pages, and the way to them from `/`. `public_url` is the address by which people reach this server.

@@ -25,7 +25,7 @@ struct Inner {
     services: Services,
     api: Api,
     /// None where the listener for SQL is off.
-    sql: Option<Api>,
+    sql: Option<SqlApi>,
     /// The address by which people reach this server, without a slash at its end.
     url: String,
     /// Whether people come by HTTPS, so that cookies may be limited to it.
@@ -33,6 +33,14 @@ struct Inner {
     sign_in_failures: FailureRate,
     session_failures: FailureRate,
     entries: Vec<Entry>,
+}
+
+/// The listener for SQL.
+#[derive(Debug)]
+pub(crate) struct SqlApi {
+    pub(crate) api: Api,
+    /// The port at which other programs reach it.
+    pub(crate) port: u16,
 }
 
 impl ConsoleState {
@@ -44,7 +52,10 @@ impl ConsoleState {
     ) -> Self {
         Self(Arc::new(Inner {
             api: Api::new(routers.api, services.clock().clone()),
-            sql: routers.sql.map(|router| Api::new(router, services.clock().clone())),
+            sql: routers.sql.map(|sql| SqlApi {
+                api: Api::new(sql.router, services.clock().clone()),
+                port: sql.port,
+            }),
             services,
             url: public_url.as_str().trim_end_matches('/').to_owned(),
             is_secure: public_url.scheme() == "https",
@@ -63,7 +74,7 @@ impl ConsoleState {
     }
 
     /// The listener for SQL, where it is on.
-    pub(crate) fn sql(&self) -> Option<&Api> {
+    pub(crate) fn sql(&self) -> Option<&SqlApi> {
         self.0.sql.as_ref()
     }
 

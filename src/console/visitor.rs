@@ -109,7 +109,12 @@ impl Visitor {
     /// A statement in SQL for this person; none where the listener for SQL is off.
     pub(crate) fn sql(&self, statement: &str) -> Option<Call<'_>> {
         let sql = self.0.state.sql()?;
-        Some(self.0.asker.call_of(sql, Method::POST, "/").text(statement))
+        Some(self.0.asker.call_of(&sql.api, Method::POST, "/").text(statement))
+    }
+
+    /// The port at which programs ask in SQL, where they can.
+    pub(crate) fn sql_port(&self) -> Option<u16> {
+        self.0.state.sql().map(|sql| sql.port)
     }
 
     /// A whole page under an entry of the navigation.

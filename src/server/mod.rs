@@ -69,7 +69,10 @@ use self::{
     limits::{body_limits, look_up_limit, rate_limits, read_limits},
     ports::{Ports, serve_options},
 };
-use crate::{app::App, router, shutdown};
+use crate::{
+    app::{App, SqlListener},
+    router, shutdown,
+};
 
 /// Disk space that the spool leaves free.
 pub(crate) const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
@@ -257,7 +260,7 @@ impl Server {
 
     /// Answers callers who ask in SQL.
     fn listen_sql(&mut self, listener: TcpListener, settings: &Settings) {
-        let Some(state) = self.app.sql.clone() else { return };
+        let Some(SqlListener { state, .. }) = self.app.sql.clone() else { return };
         let options = ServeOptions {
             connections_max: open_files::connections(settings.sql.connections_max),
             ..serve_options(&settings.http)
@@ -571,7 +574,9 @@ fn privacy(data_dir: &DataDir, spool: Spool, services: &Services) -> PrivacyStat
 }
 
 /// The state of the listener for SQL, where it is on.
-fn sql_listener(settings: &Settings, services: &Services) -> Option<SqlState> {
-    let SqlListen::At(_) = settings.sql_listen else { return None };
-    Some(SqlState::new(services.clone(), &settings.sql, settings.clickhouse_url.is_none()))
+fn sql_listener(settings: &Settings, services: &Services) -> Option<SqlListener> {
+    let SqlListen::At(address) = settings.sql_listen else { return None };
+    let is_embedded = settings.clickhouse_url.is_none();
+    let state = SqlState::new(services.clone(), &settings.sql, is_embedded);
+    Some(SqlListener { state, port: address.port() })
 }

@@ -5,8 +5,8 @@ use sqlx::PgConnection;
 
 use crate::store;
 
-/// Pauses all campaigns that would send by themselves; returns how many. To whom they were sent after the backup was
-/// made is not known, so a person decides which of them go on.
+/// Pauses all campaigns that would send by themselves; returns how many. What they sent after the backup was made is
+/// not known, so a person decides which of them go on.
 ///
 /// # Errors
 /// When the store fails.

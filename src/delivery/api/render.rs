@@ -23,7 +23,7 @@ use crate::{
 const VARIANT_ID_CHARS_MAX: usize = 64;
 
 described!(
-    /// For whom a message is rendered, and with which data.
+    /// The recipient that a message is rendered for, and the data of its event.
     RenderRequest as "MessagePreviewFields"
 );
 

@@ -27,7 +27,7 @@ const POLL_PAUSE: Duration = Duration::from_millis(50);
 const DRAIN_MAX: Duration = Duration::from_mins(2);
 /// Failures in a row before the first warning.
 const WARN_AFTER: u32 = 3;
-/// Who requests an erasure again, of a person whom an older backup brought back.
+/// The author of repeated erasures, of people that an older backup brought back.
 const RESTORED: &str = "list_of_erasures";
 
 /// Does the part of this process in erasures, until it is dropped.

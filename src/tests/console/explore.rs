@@ -111,6 +111,23 @@ async fn a_question_is_saved_opened_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_saved_question_with_more_than_the_page_shows_says_so() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let mut shown = Vec::new();
+    for second in ["count", "unique"] {
+        let series =
+            json!([{"metric": "count", "eventName": "A"}, {"metric": second, "eventName": "B"}]);
+        let question = json!({"series": series, "from": "2026-03-01", "to": "2026-03-03"});
+        let new = json!({"name": second, "kind": "trends", "question": question});
+        let saved = workspace.api.post("/insights", &new, 201).await.json();
+        let address = format!("/console/explore?insight={}", saved["id"].as_str().unwrap());
+        shown.push(person.get(&address).await.text.contains("parts that this page does not show"));
+    }
+    assert_eq!(shown, [false, true]);
+}
+
+#[tokio::test]
 async fn a_chart_is_drawn_in_a_browser() {
     let tab = match BrowserTab::open().await {
         Ok(tab) => tab,

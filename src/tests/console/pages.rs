@@ -91,6 +91,27 @@ async fn what_is_not_there_is_a_page() {
 }
 
 #[tokio::test]
+async fn a_failed_part_is_shown_beside_the_page() {
+    let person = Person::signed_in(&Workspace::new().await, "users:read").await;
+    let part = |of: &Person, path: &str| {
+        of.request(reqwest::Method::GET, path).header("hx-request", "true")
+    };
+    let refused = person.send(part(&person, "/console/health/panels")).await;
+    let stranger = Person::new();
+    let ended = stranger.send(part(&stranger, "/console/health/panels")).await;
+    for (seen, status, text) in [(refused, 403, "settings:read"), (ended, 401, "/console/login")] {
+        assert_eq!(seen.status, status, "{}", seen.text);
+        // The form that asked stays as it is.
+        assert_eq!(seen.headers["hx-retarget"], "#toasts");
+        assert_eq!(
+            (&seen.headers["hx-reswap"], &seen.headers["hx-reselect"]),
+            (&"innerHTML".parse().unwrap(), &"unset".parse().unwrap())
+        );
+        assert!(seen.text.contains(text) && !seen.text.contains("<html"), "{}", seen.text);
+    }
+}
+
+#[tokio::test]
 async fn names_are_shown_as_text() {
     let hostile = "<img src=x onerror=alert(1)>\"'";
     let mut workspace = Workspace::new().await;

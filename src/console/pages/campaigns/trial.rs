@@ -20,7 +20,7 @@ use crate::{
     visitor::{Form, Visitor},
 };
 
-/// What the address names: for whom, and which variant.
+/// What the address names: the person and the variant.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -149,7 +149,7 @@ async fn preview(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
     let person = asked.person.trim();
     let form = html! {
         form class="filters" method="get" action=(campaign.path_of("test")) {
-            (view::field(&Field::text("person", "For whom", person).hint("An id of a person, yours or the internal one")))
+            (view::field(&Field::text("person", "Person", person).hint("An id of a person, yours or the internal one")))
             (variant_choice(whole, &asked.variant))
             @if campaign.channel == "email" {
                 (view::select("device", "Width", &asked.device, &DEVICES))
@@ -255,7 +255,7 @@ fn test(visitor: &Visitor, whole: &Whole, asked: &Asked, sent: &Sent) -> Markup 
                 (view::alert(&rest))
             }
             div class="field" {
-                label for="test-person" { "For whom" }
+                label for="test-person" { "Person" }
                 input id="test-person" name="person" type="text" value=(asked.person) autocomplete="off"
                     aria-invalid=[user.as_ref().map(|_| "true")];
                 @if let Some(user) = &user { p class="fault" { (user) } }

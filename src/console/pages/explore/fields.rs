@@ -173,6 +173,9 @@ fn filter_rows(asked: &Address) -> Markup {
                     div class="field" {
                         label for=(operator) { "Operator" }
                         select id=(operator) name="fo" {
+                            @if !row.operator.is_empty() && !OPERATORS.contains(&row.operator.as_str()) {
+                                option value=(row.operator) selected { (row.operator.replace('_', " ")) }
+                            }
                             @for name in OPERATORS {
                                 option value=(name) selected[name == row.operator] { (name.replace('_', " ")) }
                             }

@@ -53,9 +53,9 @@ async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Respons
     if let Some(canonical) = asked.canonical() {
         return Ok(Redirect::to(&canonical).into_response());
     }
-    let asked = match saved::opened(&visitor, &asked).await? {
-        Some(opened) => opened,
-        None => asked,
+    let (asked, is_whole) = match saved::opened(&visitor, &asked).await? {
+        Some(opened) => (opened.address, opened.is_whole),
+        None => (asked, true),
     };
     let known = fields::Known::read(&visitor, &asked).await;
     let answer = answer(&visitor, &asked).await;
@@ -67,6 +67,9 @@ async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Respons
     let content = html! {
         h1 { "Explore" }
         (tabs(&visitor, Some(&asked)))
+        @if !is_whole {
+            (view::alert("The saved question has parts that this page does not show. GET /insights/:id/results answers it whole."))
+        }
         (form)
         @match &answer {
             Ok(answer) => (answer),

@@ -201,6 +201,27 @@ pub(super) fn address(kind: Kind, question: &Value, insight: &str) -> Address {
     asked
 }
 
+/// Whether an address has all of a question: one metric and one set of filters for every line of a trend, and filters
+/// of the first event alone in a funnel and in retention.
+pub(super) fn is_whole(kind: Kind, question: &Value) -> bool {
+    let has_filters = |event: &Value| event["filters"].as_array().is_some_and(|it| !it.is_empty());
+    let all = |name: &str| question[name].as_array().cloned().unwrap_or_default();
+    match kind {
+        Kind::Trends => {
+            let series = all("series");
+            let is_alike = |one: &Value, other: &Value| {
+                one["metric"] == other["metric"]
+                    && one["field"] == other["field"]
+                    && has_filters(one) == has_filters(other)
+                    && (!has_filters(one) || one["filters"] == other["filters"])
+            };
+            series.windows(2).all(|pair| is_alike(&pair[0], &pair[1]))
+        }
+        Kind::Funnels => !all("steps").iter().skip(1).any(has_filters),
+        Kind::Retention => !has_filters(&question["return"]),
+    }
+}
+
 fn span_text(span: &Value) -> String {
     let unit = match span["unit"].as_str() {
         Some("minutes") => "min",
@@ -223,6 +244,30 @@ mod tests {
         assert_eq!(span_text(&span("window", "30min").unwrap()), "30min");
         for wrong in ["", "d", "30", "30x", "-1d", "99999999999d", "3é"] {
             assert!(span("last", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_an_address_cannot_hold_is_noticed() {
+        let filters = json!([{"property": "a", "operator": "exists"}]);
+        for (kind, question, expected) in [
+            (
+                Kind::Trends,
+                json!({"series": [{"metric": "count"}, {"metric": "count", "filters": []}]}),
+                true,
+            ),
+            (Kind::Trends, json!({"series": [{"metric": "count"}, {"metric": "sum"}]}), false),
+            (
+                Kind::Trends,
+                json!({"series": [{"metric": "count"}, {"metric": "count", "filters": filters}]}),
+                false,
+            ),
+            (Kind::Funnels, json!({"steps": [{"filters": filters}, {"eventName": "B"}]}), true),
+            (Kind::Funnels, json!({"steps": [{}, {"filters": filters}]}), false),
+            (Kind::Retention, json!({"start": {"filters": filters}, "return": {}}), true),
+            (Kind::Retention, json!({"start": {}, "return": {"filters": filters}}), false),
+        ] {
+            assert_eq!(is_whole(kind, &question), expected, "{question}");
         }
     }
 

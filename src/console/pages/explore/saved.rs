@@ -33,13 +33,25 @@ struct Page {
     data: Vec<Saved>,
 }
 
+/// A saved question as an address.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) address: Address,
+    /// Whether the address has all of it: other programs may save what the page has no fields for.
+    pub(super) is_whole: bool,
+}
+
 /// The question that the address names by its id alone.
-pub(super) async fn opened(visitor: &Visitor, asked: &Address) -> PageResult<Option<Address>> {
+pub(super) async fn opened(visitor: &Visitor, asked: &Address) -> PageResult<Option<Opened>> {
     if asked.insight.is_empty() || !asked.events.is_empty() {
         return Ok(None);
     }
     let saved: Saved = visitor.get(path(["insights", &asked.insight])).read().await?;
-    Ok(Some(question::address(Kind::of(&saved.kind), &saved.question, &saved.id)))
+    let kind = Kind::of(&saved.kind);
+    Ok(Some(Opened {
+        address: question::address(kind, &saved.question, &saved.id),
+        is_whole: question::is_whole(kind, &saved.question),
+    }))
 }
 
 /// The saved questions, and the form that saves this one.

@@ -70,10 +70,10 @@ fn check(visitor: &Visitor) -> PageResult<()> {
 
 pub(super) async fn show(visitor: Visitor) -> PageResult<Response> {
     check(&visitor)?;
-    Ok(page(&visitor, "", None))
+    Ok(page(&visitor, None))
 }
 
-fn page(visitor: &Visitor, lines: &str, fault: Option<&str>) -> Response {
+fn page(visitor: &Visitor, fault: Option<&str>) -> Response {
     let hint = "An event a line, as POST /events/track takes it";
     let content = html! {
         script type="module" src=(assets::url("import.js")) {}
@@ -89,7 +89,7 @@ fn page(visitor: &Visitor, lines: &str, fault: Option<&str>) -> Response {
                     "NDJSON, also with gzip, of any size. Without scripts 8 MiB without gzip."
                 }
             }
-            (view::field(&Field::text("lines", "Or lines", lines).of(Kind::Lines(6)).hint(hint).fault(fault)))
+            (view::field(&Field::text("lines", "Or lines", "").of(Kind::Lines(6)).hint(hint).fault(fault)))
             p class="quiet" {
                 "Events with a " code { "clientEventId" } " are stored once, however often a file is sent."
             }
@@ -118,7 +118,7 @@ pub(super) async fn import(
     let text = form.filled("file").or_else(|| form.filled("lines")).unwrap_or_default();
     let is_script = headers.get(ACCEPT).is_some_and(|wanted| wanted == "application/json");
     if text.is_empty() && !is_script {
-        return Ok(page(&visitor, "", Some("must have at least one line")));
+        return Ok(page(&visitor, Some("must have at least one line")));
     }
     let imported = send_all(&visitor, text).await?;
     Ok(if is_script { Json(imported).into_response() } else { outcome(&visitor, &imported) })

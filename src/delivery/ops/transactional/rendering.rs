@@ -17,7 +17,7 @@ use crate::{
     render::{Around, InApp, Prepared, WaysOut, globals},
 };
 
-/// For whom a campaign's message is rendered.
+/// The recipient that a campaign's message is rendered for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RenderRequest {
     /// The profile: the internal id, or the caller's own.

@@ -99,11 +99,8 @@ fn form(statement: &str) -> Markup {
 }
 
 fn shown(visitor: &Visitor, statement: &str, answer: &Answer) -> Markup {
-    let sources = Sources {
-        api: Some(command(visitor, statement)),
-        sql: None,
-        csv: Some(csv_address(statement)),
-    };
+    let sources =
+        Sources { api: command(visitor, statement), sql: None, csv: Some(csv_address(statement)) };
     html! {
         section class="card" {
             h2 { "Answer" }
@@ -145,13 +142,14 @@ fn rows_of(rows: &Rows, sources: &Sources) -> Markup {
 }
 
 /// The command that asks the same of the listener for SQL.
-fn command(visitor: &Visitor, statement: &str) -> String {
-    let host = url::Url::parse(visitor.server_url()).ok();
-    let host = host.as_ref().and_then(url::Url::host_str).unwrap_or("127.0.0.1");
-    format!(
-        "curl -s 'http://{host}:8124/?default_format=CSVWithNames' -u any:KEY --data-binary {}",
+fn command(visitor: &Visitor, statement: &str) -> Option<String> {
+    let port = visitor.sql_port()?;
+    let url = url::Url::parse(visitor.server_url()).ok()?;
+    let host = url.host_str()?;
+    Some(format!(
+        "curl -s 'http://{host}:{port}/?default_format=CSVWithNames' -u any:KEY --data-binary {}",
         quoted(statement)
-    )
+    ))
 }
 
 fn csv_address(statement: &str) -> String {

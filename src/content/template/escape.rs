@@ -116,15 +116,16 @@ impl Around {
 }
 
 /// The source with an escape filter on every output. Line numbers do not change.
-pub(super) fn escaping(source: &str, scan: &Scan, form: Form) -> String {
+pub(super) fn escaping(scan: &Scan, form: Form) -> String {
+    let source = scan.source.as_str();
     let mut escaped = String::with_capacity(source.len() * 2);
     let mut reader = Around::of(form);
     let mut copied = 0;
     for piece in &scan.pieces {
-        let inner = source.get(piece.range.clone()).unwrap_or_default();
+        let inner = scan.text(piece);
         match piece.kind {
             PieceKind::Text => reader.read(inner),
-            PieceKind::Tag => {}
+            PieceKind::Tag | PieceKind::Comment => {}
             PieceKind::Output => {
                 let at = piece.range.start + insertion(inner, reader.context());
                 escaped.push_str(source.get(copied..at).unwrap_or_default());

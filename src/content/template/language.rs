@@ -43,7 +43,7 @@ pub(super) fn parse(source: &str, scan: &Scan) -> Result<Renderables, SyntaxFaul
     parsed.map_or_else(
         // The library's only panic on a source that the grammar accepts.
         |_| {
-            let at = scan.first_number_too_large(source).unwrap_or_default();
+            let at = scan.first_number_too_large().unwrap_or_default();
             Err(SyntaxFault::at(source, at, "a number is too large".to_owned()))
         },
         |parsed| parsed.map_err(|error| fault_of(source, scan, &error)),
@@ -65,7 +65,7 @@ fn fault_of(source: &str, scan: &Scan, error: &Error) -> SyntaxFault {
     };
     // Inside tags it does not even name the filter.
     if problem.ends_with("expected FilterChain")
-        && let Some((at, name)) = scan.filters(source).find(|(_, name)| !is_filter(name))
+        && let Some((at, name)) = scan.filters().find(|(_, name)| !is_filter(name))
     {
         return SyntaxFault::at(source, at, format!("Unknown filter: {name}"));
     }
@@ -73,7 +73,7 @@ fn fault_of(source: &str, scan: &Scan, error: &Error) -> SyntaxFault {
         return SyntaxFault { line, column, problem };
     }
     let filter = unknown.or_else(|| named("filter="));
-    let at = filter.and_then(|call| scan.first_filter(source, &call)).unwrap_or_default();
+    let at = filter.and_then(|call| scan.first_filter(&call)).unwrap_or_default();
     SyntaxFault::at(source, at, problem)
 }
 

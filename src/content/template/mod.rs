@@ -132,11 +132,10 @@ pub fn check(source: &str) -> Result<(), SyntaxFault> {
 /// them. An invalid template stays unchanged.
 pub fn blanked(source: &str, stand_in: &str) -> String {
     let Ok(scan) = Scan::of(source) else { return source.to_owned() };
-    let shown = scan.pieces.iter().filter(|piece| !piece.hidden);
-    let texts = shown.map(|piece| match piece.kind {
-        scan::PieceKind::Text => source.get(piece.range.clone()).unwrap_or_default(),
+    let texts = scan.pieces.iter().map(|piece| match piece.kind {
+        scan::PieceKind::Text => scan.text(piece),
         scan::PieceKind::Output => stand_in,
-        scan::PieceKind::Tag => "",
+        scan::PieceKind::Tag | scan::PieceKind::Comment => "",
     });
     texts.collect()
 }
@@ -158,7 +157,7 @@ fn fits(source: &str) -> Result<(), SyntaxFault> {
 fn written(source: &str) -> Result<(Scan, language::Renderables), SyntaxFault> {
     fits(source)?;
     let scan = Scan::of(source)?;
-    let parsed = language::parse(source, &scan)?;
+    let parsed = language::parse(&scan.source, &scan)?;
     Ok((scan, parsed))
 }
 
@@ -172,7 +171,7 @@ impl Template {
         let (scan, as_written) = written(source)?;
         let parsed = match form {
             Form::Html | Form::Url | Form::Query | Form::Json => {
-                language::parse(&escape::escaping(source, &scan, form), &scan)?
+                language::parse(&escape::escaping(&scan, form), &scan)?
             }
             Form::Text | Form::Header => as_written,
         };
@@ -212,5 +211,5 @@ impl Template {
 
 /// Whether the source outputs the plain variable `name`: `{{ name }}`, with or without spaces.
 pub fn writes(source: &str, name: &str) -> bool {
-    Scan::of(source).is_ok_and(|scan| scan.writes(source, name))
+    Scan::of(source).is_ok_and(|scan| scan.writes(name))
 }

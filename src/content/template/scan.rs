@@ -14,8 +14,6 @@ pub(super) struct Piece {
     pub(super) kind: PieceKind,
     /// Its position in bytes; markup without its braces.
     pub(super) range: Range<usize>,
-    /// Whether it is inside a comment.
-    pub(super) hidden: bool,
 }
 
 /// The kind of a part.
@@ -23,41 +21,58 @@ pub(super) struct Piece {
 pub(super) enum PieceKind {
     /// Text outside of `{{ }}` and `{% %}`.
     Text,
+    /// All that is between `{% comment %}` and its end.
+    Comment,
     Output,
     Tag,
 }
 
 /// A source in parts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scan {
+    /// The source, with spaces for the braces inside comments: so the parser finds no markup there, and the end of a
+    /// comment is where it was found here.
+    pub(super) source: String,
     pub(super) pieces: Vec<Piece>,
 }
 
 impl Scan {
     pub(super) fn of(source: &str) -> Result<Self, SyntaxFault> {
-        Scanner { source, at: 0, scan: Self::default(), nesting: 0, comments: 0 }.run()
+        let pieces = Scanner { source, at: 0, pieces: Vec::new(), nesting: 0 }.run()?;
+        let mut cleaned = String::with_capacity(source.len());
+        for comment in pieces.iter().filter(|piece| piece.kind == PieceKind::Comment) {
+            cleaned.push_str(source.get(cleaned.len()..comment.range.start).unwrap_or_default());
+            let inner = source.get(comment.range.clone()).unwrap_or_default();
+            cleaned.push_str(&inner.replace(['{', '}'], " "));
+        }
+        cleaned.push_str(source.get(cleaned.len()..).unwrap_or_default());
+        Ok(Self { source: cleaned, pieces })
+    }
+
+    /// The text of a part.
+    pub(super) fn text(&self, piece: &Piece) -> &str {
+        self.source.get(piece.range.clone()).unwrap_or_default()
     }
 
     /// Whether the variable `name` is output outside of comments, without filters.
-    pub(super) fn writes(&self, source: &str, name: &str) -> bool {
-        self.pieces.iter().any(|piece| {
-            let inner = source.get(piece.range.clone()).unwrap_or_default();
-            piece.kind == PieceKind::Output && !piece.hidden && bare(inner) == name
-        })
+    pub(super) fn writes(&self, name: &str) -> bool {
+        self.pieces
+            .iter()
+            .any(|piece| piece.kind == PieceKind::Output && bare(self.text(piece)) == name)
     }
 
     /// The position of the first call of this filter, including its arguments.
-    pub(super) fn first_filter(&self, source: &str, call: &str) -> Option<usize> {
+    pub(super) fn first_filter(&self, call: &str) -> Option<usize> {
         let is_it = |at: usize, name: &str| {
-            let written = source.get(at..).unwrap_or_default();
+            let written = self.source.get(at..).unwrap_or_default();
             call.starts_with(name) && written.starts_with(call.trim())
         };
-        self.filters(source).find(|(at, name)| is_it(*at, name)).map(|(at, _)| at)
+        self.filters().find(|(at, name)| is_it(*at, name)).map(|(at, _)| at)
     }
 
     /// Every filter's name, and its position.
-    pub(super) fn filters<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
-        self.markup(source).flat_map(|(start, inner)| {
+    pub(super) fn filters(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.markup().flat_map(|(start, inner)| {
             inner.match_indices('|').map(move |(bar, _)| {
                 let rest = inner.get(bar + 1..).unwrap_or_default();
                 let call = rest.trim_start();
@@ -69,9 +84,9 @@ impl Scan {
     }
 
     /// The position of the first integer that exceeds 64 bits.
-    pub(super) fn first_number_too_large(&self, source: &str) -> Option<usize> {
+    pub(super) fn first_number_too_large(&self) -> Option<usize> {
         let is_digit = |c: char| c.is_ascii_digit();
-        self.markup(source).find_map(|(start, inner)| {
+        self.markup().find_map(|(start, inner)| {
             inner.match_indices(is_digit).map(|(at, _)| at).find_map(|at| {
                 let goes_on = inner.get(..at).is_some_and(|before| before.ends_with(is_digit));
                 let digits = inner.get(at..).unwrap_or_default();
@@ -82,11 +97,11 @@ impl Scan {
     }
 
     /// The markup outside of comments, and its positions.
-    fn markup<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
+    fn markup(&self) -> impl Iterator<Item = (usize, &str)> {
         self.pieces
             .iter()
-            .filter(|piece| piece.kind != PieceKind::Text && !piece.hidden)
-            .map(|piece| (piece.range.start, source.get(piece.range.clone()).unwrap_or_default()))
+            .filter(|piece| matches!(piece.kind, PieceKind::Output | PieceKind::Tag))
+            .map(|piece| (piece.range.start, self.text(piece)))
     }
 }
 
@@ -99,13 +114,12 @@ pub(super) fn bare(inner: &str) -> &str {
 struct Scanner<'s> {
     source: &'s str,
     at: usize,
-    scan: Scan,
+    pieces: Vec<Piece>,
     nesting: usize,
-    comments: usize,
 }
 
 impl<'s> Scanner<'s> {
-    fn run(mut self) -> Result<Scan, SyntaxFault> {
+    fn run(mut self) -> Result<Vec<Piece>, SyntaxFault> {
         while let Some((start, kind)) = self.opening() {
             let inner_start = start + 2;
             let Some(len) = closing(self.rest(inner_start), kind) else { break };
@@ -126,7 +140,7 @@ impl<'s> Scanner<'s> {
             }
         }
         self.push(PieceKind::Text, self.at..self.source.len());
-        Ok(self.scan)
+        Ok(self.pieces)
     }
 
     fn rest(&self, from: usize) -> &'s str {
@@ -139,7 +153,7 @@ impl<'s> Scanner<'s> {
 
     fn push(&mut self, kind: PieceKind, range: Range<usize>) {
         if kind != PieceKind::Text || !range.is_empty() {
-            self.scan.pieces.push(Piece { kind, range, hidden: self.comments > 0 });
+            self.pieces.push(Piece { kind, range });
         }
     }
 
@@ -155,15 +169,17 @@ impl<'s> Scanner<'s> {
 
     /// Follows blocks in and out.
     fn tag(&mut self, inner: &str, start: usize) -> Result<(), SyntaxFault> {
-        let name = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-        match name.unwrap_or_default() {
+        match name_of(inner) {
             "raw" => {
                 let end = end_of_raw(self.rest(self.at));
                 self.push(PieceKind::Text, self.at..self.at + end);
                 self.at += end;
             }
-            "comment" => self.comments += 1,
-            "endcomment" => self.comments = self.comments.saturating_sub(1),
+            "comment" => {
+                let end = end_of_comment(self.rest(self.at));
+                self.push(PieceKind::Comment, self.at..self.at + end);
+                self.at += end;
+            }
             "if" | "unless" | "case" | "for" | "tablerow" | "capture" => {
                 self.nesting += 1;
             }
@@ -172,7 +188,7 @@ impl<'s> Scanner<'s> {
             }
             _ => {}
         }
-        if self.nesting + self.comments > NESTING_MAX {
+        if self.nesting > NESTING_MAX {
             let problem = format!("blocks are nested deeper than {NESTING_MAX}");
             return Err(self.fault(start, problem));
         }
@@ -199,15 +215,42 @@ fn closing(rest: &str, kind: PieceKind) -> Option<usize> {
 
 /// Bytes up to `{% endraw %}`; the whole text if it is missing.
 fn end_of_raw(rest: &str) -> usize {
-    let ends = |at: &usize| {
-        let inner = rest.get(at + 2..).unwrap_or_default();
+    tags_without_arguments(rest)
+        .find_map(|(at, name)| (name == "endraw").then_some(at))
+        .unwrap_or(rest.len())
+}
+
+/// Bytes up to the `{% endcomment %}` of a comment, which may have others inside; the whole text if it is missing.
+fn end_of_comment(rest: &str) -> usize {
+    let mut depth = 1_usize;
+    for (at, name) in tags_without_arguments(rest) {
+        match name {
+            "comment" => depth += 1,
+            "endcomment" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    rest.len()
+}
+
+/// Names of tags that have nothing else, and where they begin. Other text need not be valid.
+fn tags_without_arguments(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices("{%").filter_map(|(at, _)| {
+        let inner = text.get(at + 2..)?;
         let inner = inner.strip_prefix('-').unwrap_or(inner).trim_start();
-        inner.strip_prefix("endraw").is_some_and(|after| {
-            let after = after.trim_start();
-            after.starts_with("%}") || after.starts_with("-%}")
-        })
-    };
-    rest.match_indices("{%").map(|(at, _)| at).find(ends).unwrap_or(rest.len())
+        let name = name_of(inner);
+        let after = inner.get(name.len()..)?.trim_start();
+        (after.starts_with("%}") || after.starts_with("-%}")).then_some((at, name))
+    })
+}
+
+/// The name that a tag begins with.
+fn name_of(inner: &str) -> &str {
+    let ends = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    inner.split(ends).next().unwrap_or_default()
 }
 
 /// The depth of nested brackets outside quotes: the parser follows them by recursion.

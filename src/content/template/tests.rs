@@ -96,6 +96,9 @@ fn common_templates_render_as_expected() {
         ),
         ("{% raw %}{{ not }} {% if %}{% endraw %}", "{{ not }} {% if %}"),
         ("{% comment %}{{ not }}{% endcomment %}x", "x"),
+        ("{% comment %}a{% comment %}b{% endcomment %}c{% endcomment %}x", "x"),
+        ("{% comment %}don't {% don't %} {{ ' {%{% endcomment %}x", "x"),
+        ("a {%- comment -%} {% if %} é {%- endcomment -%} x", "ax"),
         ("{% increment n %}{% increment n %}{% cycle 'a','b' %}", "01a"),
         ("{{ '2026-03-01' | date: '%d.%m.%Y' }}", "01.03.2026"),
         ("{{ 'a,b' | split: ',' | join: '-' }}", "a-b"),
@@ -355,6 +358,27 @@ fn a_plain_variable_outside_of_comments_is_found() {
         ("{% comment %}{% endcomment %}{{ slot }}", true),
     ] {
         assert_eq!(writes(source, "slot"), expected, "{source}");
+    }
+}
+
+/// Text in a comment that looks like markup does not hide what follows from escaping, nor does it change its context.
+#[test]
+fn output_after_a_comment_is_escaped() {
+    let globals = to_object(&json!({"x": "<b>"})).unwrap();
+    for comment in [
+        "{%'",
+        "{{'",
+        "'",
+        "{% raw %}",
+        "<script>",
+        "<!--",
+        "<a href=\"",
+        "{% if",
+        "{% comment x %}",
+    ] {
+        let source = format!("{{% comment %}}{comment}{{% endcomment %}}{{{{ x }}}}");
+        let template = Template::parse(&source, Form::Html).unwrap();
+        assert_eq!(template.render(&globals, ROOM).unwrap(), "&lt;b&gt;", "{source}");
     }
 }
 

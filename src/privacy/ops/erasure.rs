@@ -30,22 +30,27 @@ const COPIES_MAX: Duration = Duration::from_mins(1);
 /// How long an identifier that was read for a copy may take to arrive there.
 const COPY_UNDER_WAY_MAX: Duration = Duration::from_secs(3);
 
-/// Erases the people of a batch: those that an earlier attempt has begun with, else those that wait. Returns whether there
-/// was one.
-pub(super) async fn erase_batch(app: &PrivacyState) -> Result<bool> {
+/// Erases the people of a batch: those that an earlier attempt has begun with, else those that wait. Returns how long the
+/// stores were written anew; none where there was no batch.
+pub(super) async fn erase_batch(app: &PrivacyState) -> Result<Option<Duration>> {
     let batch = work::take_erasures(app.db(), app.clock().now(), BATCH_MAX).await?;
-    let Some(first) = batch.iter().map(|work| work.step).min() else { return Ok(false) };
+    let Some(first) = batch.iter().map(|work| work.step).min() else { return Ok(None) };
     tracing::info!(people = batch.len(), "people are being erased");
+    let mut rewriting = Duration::ZERO;
     for (_, step) in STEPS.iter().filter(|(_, step)| *step >= first) {
         let group: Vec<&Work> = batch.iter().filter(|work| work.step <= *step).collect();
+        let began = Instant::now();
         do_step(app, *step, &group).await?;
+        if *step == Step::Rewrite {
+            rewriting = began.elapsed();
+        }
         match step.next() {
             Some(next) => work::advance(app.db(), &group, next).await?,
             None => work::finish(app.db(), &group, app.clock().now()).await?,
         }
     }
     tracing::info!(people = batch.len(), "people were erased");
-    Ok(true)
+    Ok(Some(rewriting))
 }
 
 async fn do_step(app: &PrivacyState, step: Step, group: &[&Work]) -> Result<()> {

@@ -21,6 +21,10 @@ const WARN_AFTER: u32 = 2;
 /// Looks between two deletions of documents whose time is over.
 const LOOKS_PER_DELETION: u32 = 60;
 
+/// Rest after a batch, in times of its rewriting: tables of all workspaces are locked meanwhile, so the requests of one
+/// may take a fifth of the time at most.
+const RESTS_PER_REWRITING: u32 = 4;
+
 /// Works on requests, until it is dropped.
 pub async fn watch(app: PrivacyState, heartbeat: Heartbeat) {
     let mut backoff = Backoff::new(LOOK_EVERY, REST_MAX);
@@ -69,8 +73,7 @@ async fn work_on_all(app: &PrivacyState) -> Result<()> {
     loop {
         // Exports first: of a person who is to be erased as well, it is the last time.
         while export::make_next(app).await? {}
-        if !erasure::erase_batch(app).await? {
-            return Ok(());
-        }
+        let Some(rewriting) = erasure::erase_batch(app).await? else { return Ok(()) };
+        sleep(rewriting * RESTS_PER_REWRITING).await;
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, postgres::PgConnectOptions};
 
-use super::{DONE_MAX, request, until_events};
+use super::{DONE_MAX, request, tables, until_events};
 use crate::{
     kit::{Client, Process, data_dir, eventually},
     sending::fixture::{beside, environment, gateway},
@@ -95,6 +95,7 @@ async fn make_person(process: &Process, key: &str, folder: &Path) -> String {
     .execute(&mut postgres)
     .await
     .unwrap();
+    tables::fill(&mut postgres, &user, TOKEN).await;
     postgres.close().await.unwrap();
     user
 }
@@ -136,7 +137,10 @@ fn keep_dead_letters(folder: &Path, workspace: &str) {
     fs::write(folder.join("00000000000000000001-202601.jsonl"), lines).unwrap();
 }
 
-async fn nothing_is_found_by_queries(folder: &Path, message: &str) {
+async fn nothing_is_found_by_queries(folder: &Path, user: &str, message: &str) {
+    let mut postgres = postgres(folder).await;
+    tables::assert_empty(&mut postgres, user).await;
+    postgres.close().await.unwrap();
     let count =
         clickhouse(folder, "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')")
             .await;
@@ -170,7 +174,9 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     let user = make_person(&process, &key, &folder).await;
     make_events(&api).await;
     let send = json!({
-        "userId": token("external"), "channel": "sms", "message": {"body": format!("Hi {}", token("text"))},
+        "userId": token("external"), "channel": "sms", "message": {
+            "body": format!("Hi {} https://shop.test/{}", token("text"), token("link")), "shortenLinks": true,
+        },
         "idempotencyKey": token("key"),
     });
     let sent = api.post("/campaigns/transactional/send", &send, 200).await.json();
@@ -207,7 +213,7 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     assert!(kills.len() < 3, "it was never killed");
     assert_eq!(done["userId"], Value::Null);
     assert_eq!(files_with(&folder, &user), BTreeSet::new());
-    nothing_is_found_by_queries(&folder, &message).await;
+    nothing_is_found_by_queries(&folder, &user, &message).await;
     let letters = fs::read_to_string(folder.join("dead-letters/00000000000000000001-202601.jsonl"));
     assert_eq!(letters.unwrap().lines().count(), 1, "the letter of another person stays");
     until_events(&api, "bystander", 1).await;

@@ -6,6 +6,7 @@ mod opt_outs;
 mod remaining;
 mod requests;
 mod sends;
+mod tables;
 
 use std::time::{Duration, Instant};
 

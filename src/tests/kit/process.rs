@@ -35,19 +35,28 @@ impl Process {
         data_dir: &Path,
         environment: &[(&str, String)],
     ) -> (Self, Option<String>) {
-        let environment: Vec<_> =
-            environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        start(data_dir, environment, &["--show-key"], Output::Pipe, Stdio::inherit()).await
+        Self::start_other(Path::new(MILLRACE), data_dir, environment).await
+    }
+
+    /// Likewise, another release's program.
+    pub(crate) async fn start_other(
+        program: &Path,
+        data_dir: &Path,
+        environment: &[(&str, String)],
+    ) -> (Self, Option<String>) {
+        let mut command = serve(program, data_dir, &["--show-key"], Stdio::inherit());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        start(command, Output::Pipe).await
     }
 
     /// Likewise, without asking for the key.
     pub(crate) async fn start_plainly(data_dir: &Path, output: Output) -> (Self, Option<String>) {
-        start(data_dir, Vec::new(), &[], output, Stdio::inherit()).await
+        start(serve(Path::new(MILLRACE), data_dir, &[], Stdio::inherit()), output).await
     }
 
     /// Likewise, with its log in a file.
     pub(crate) async fn start_logged(data_dir: &Path, log: std::fs::File) -> Self {
-        start(data_dir, Vec::new(), &[], Output::Pipe, log.into()).await.0
+        start(serve(Path::new(MILLRACE), data_dir, &[], log.into()), Output::Pipe).await.0
     }
 
     pub(crate) fn client(&self, key: &str) -> Client {
@@ -101,14 +110,8 @@ fn dismiss(reaper: &mut Child) {
     }
 }
 
-async fn start(
-    data_dir: &Path,
-    environment: Vec<(String, String)>,
-    flags: &[&str],
-    output: Output,
-    log: Stdio,
-) -> (Process, Option<String>) {
-    let mut command = Command::new(MILLRACE);
+fn serve(program: &Path, data_dir: &Path, flags: &[&str], log: Stdio) -> Command {
+    let mut command = Command::new(program);
     command
         .arg("serve")
         .args(flags)
@@ -118,9 +121,12 @@ async fn start(
         .env("MILLRACE_SQL_LISTEN", "off")
         .env_remove("DATABASE_URL")
         .env_remove("CLICKHOUSE_URL")
-        .envs(environment)
         .stdin(Stdio::null())
         .stderr(log);
+    command
+}
+
+async fn start(command: Command, output: Output) -> (Process, Option<String>) {
     tokio::task::spawn_blocking(move || until_ready(command, output)).await.unwrap()
 }
 

@@ -23,7 +23,7 @@ use crate::kit::{Client, Process, data_dir, eventually, unique};
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     /// The path it came in by.
-    pub(super) by: String,
+    pub(crate) by: String,
     pub(super) message: String,
     pub(crate) external_id: String,
     pub(super) campaign: String,
@@ -109,7 +109,7 @@ impl Log {
     }
 
     /// Recipients called for a campaign; fails where one was called twice.
-    pub(super) fn once(&self, campaign: &str) -> BTreeSet<String> {
+    pub(crate) fn once(&self, campaign: &str) -> BTreeSet<String> {
         let calls = self.of(campaign);
         let mut counts = BTreeMap::<&str, u32>::new();
         for call in &calls {
@@ -233,14 +233,14 @@ pub(crate) async fn sender() -> &'static Sender {
 
 /// People of one test: they share an attribute, and their addresses begin as the test wants it.
 #[derive(Debug)]
-pub(super) struct Cohort {
+pub(crate) struct Cohort {
     pub(super) name: String,
     pub(super) ids: Vec<String>,
 }
 
 impl Cohort {
     /// So many people with email addresses that begin so.
-    pub(super) async fn new(api: &Client, count: usize, address: &str) -> Self {
+    pub(crate) async fn new(api: &Client, count: usize, address: &str) -> Self {
         let name = unique("cohort");
         let ids: Vec<String> = (0..count).map(|n| format!("{name}-{n}")).collect();
         for part in ids.chunks(1000) {
@@ -289,7 +289,7 @@ impl Cohort {
     }
 
     /// Makes a campaign and launches it.
-    pub(super) async fn send(&self, api: &Client, fields: &Value) -> String {
+    pub(crate) async fn send(&self, api: &Client, fields: &Value) -> String {
         let made = api.post("/campaigns", &self.campaign(fields), 201).await.json();
         let id = made["id"].as_str().unwrap().to_owned();
         call(api, &id, "send").await;
@@ -297,7 +297,7 @@ impl Cohort {
     }
 
     /// The ids at these places.
-    pub(super) fn at(&self, places: std::ops::Range<usize>) -> BTreeSet<String> {
+    pub(crate) fn at(&self, places: std::ops::Range<usize>) -> BTreeSet<String> {
         self.ids[places].iter().cloned().collect()
     }
 }
@@ -309,7 +309,7 @@ pub(super) async fn call(api: &Client, campaign: &str, suffix: &str) -> Value {
 }
 
 /// Waits until a campaign has this status.
-pub(super) async fn until(api: &Client, campaign: &str, status: &str) -> Value {
+pub(crate) async fn until(api: &Client, campaign: &str, status: &str) -> Value {
     eventually(&format!("{campaign} is {status}"), async || {
         let found = api.get(format!("/campaigns/{campaign}"), 200).await.json();
         (found["status"] == status).then_some(found)
@@ -324,7 +324,7 @@ pub(super) async fn internal(api: &Client, external: &str) -> String {
 }
 
 /// Sets a profile's consent to a channel.
-pub(super) async fn consent(api: &Client, external: &str, channel: &str, status: &str) {
+pub(crate) async fn consent(api: &Client, external: &str, channel: &str, status: &str) {
     let id = internal(api, external).await;
     let path = format!("/subscriptions/contacts/{id}/channels/{channel}");
     let body = json!({"channel": channel, "status": status});

@@ -1,5 +1,6 @@
 //! A new release beside the previous one: data are kept, and the previous one's statements still work.
 
+mod beside;
 mod event_days;
 mod people;
 mod previous;

@@ -63,11 +63,20 @@ pub(super) fn copy_spool(data_dir: &Path) {
 
 impl Previous {
     pub(super) async fn restore() -> Self {
-        let restored =
-            Self { database: unique("previous").replace('-', "_"), clickhouse: clickhouse().await };
+        let restored = Self::empty().await;
         restored.restore_postgres().await;
         restored.restore_clickhouse().await;
         restored
+    }
+
+    /// Databases without tables.
+    pub(super) async fn empty() -> Self {
+        let database = unique("previous").replace('-', "_");
+        let create = format!("create database {database}");
+        let mut outside = server().db().connect_options().connect().await.unwrap();
+        outside.execute(AssertSqlSafe(create)).await.unwrap();
+        outside.close().await.unwrap();
+        Self { database, clickhouse: clickhouse().await }
     }
 
     /// Where a server finds the stores.
@@ -107,10 +116,6 @@ impl Previous {
     }
 
     async fn restore_postgres(&self) {
-        let create = format!("create database {}", self.database);
-        let mut outside = server().db().connect_options().connect().await.unwrap();
-        outside.execute(AssertSqlSafe(create)).await.unwrap();
-        outside.close().await.unwrap();
         let rows = lines("rows.jsonl");
         let applied: Vec<i64> = rows
             .iter()

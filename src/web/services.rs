@@ -127,8 +127,28 @@ impl Services {
         start_ms: i64,
     ) -> Result<Option<Timestamp>> {
         let days = workspaces::days(self.db(), workspace, self.0.data_days).await?;
-        let since = workspaces::kept_since(days.events, self.clock().now());
-        Ok(since.filter(|since| start_ms < since.millis()))
+        Ok(self.complete_from(days.events, start_ms))
+    }
+
+    /// Likewise, of reports on messages; `with_events` where they count events, too.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn messages_complete_from(
+        &self,
+        workspace: WorkspaceId,
+        start_ms: i64,
+        with_events: bool,
+    ) -> Result<Option<Timestamp>> {
+        let days = workspaces::days(self.db(), workspace, self.0.data_days).await?;
+        let messages = self.complete_from(days.message_events, start_ms);
+        let events = self.complete_from(days.events, start_ms).filter(|_| with_events);
+        Ok(messages.max(events))
+    }
+
+    fn complete_from(&self, days: u32, start_ms: i64) -> Option<Timestamp> {
+        let since = workspaces::kept_since(days, self.clock().now());
+        since.filter(|since| start_ms < since.millis())
     }
 
     /// The country of workspaces that have none of their own.

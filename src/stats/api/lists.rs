@@ -35,6 +35,9 @@ const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkStats {
     campaign_id: CampaignId,
+    /// Where messages or events of the range are not kept any longer: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     /// What click rates are a share of.
     rate_base: RateBase,
     links: Vec<LinkStat>,
@@ -112,6 +115,7 @@ async fn link_stats(
     let (links, total_clicks, total) = ops::links(&app, &scope).await?;
     Ok(Json(LinkStats {
         campaign_id: scope.campaign.id,
+        complete_from: scope.complete_from(&app).await?,
         rate_base: RateBase::SentNotBounced,
         total_clicks,
         unique_clickers: total.clicked,
@@ -162,6 +166,9 @@ async fn failure_reasons(
 #[serde(rename_all = "camelCase")]
 pub(super) struct EngageStats {
     campaign_id: CampaignId,
+    /// Where messages or events of the range are not kept any longer: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     /// Messages that were opened or clicked.
     sample_size: u64,
     #[schema(value_type = Option<f64>)]
@@ -212,6 +219,7 @@ async fn time_to_engage(
     let seconds = |median: f64| Number::of(median / 1000.0);
     Ok(Json(EngageStats {
         campaign_id: scope.campaign.id,
+        complete_from: scope.complete_from(&app).await?,
         sample_size: found.sample,
         median_seconds_to_open: found.median_to_open_ms.map(seconds),
         median_seconds_to_click: found.median_to_click_ms.map(seconds),

@@ -23,8 +23,12 @@ type Page = OffsetPage<1000, 1000>;
 
 /// The sendings of a campaign, newest first.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SendOccurrences {
     data: Vec<SendOccurrence>,
+    /// Where messages or events of the range are not kept any longer: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     total: usize,
 }
 
@@ -97,5 +101,7 @@ async fn send_occurrences(
         .into_iter()
         .skip(usize::try_from(offset).unwrap_or(usize::MAX))
         .take(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Json(SendOccurrences { data: page.map(SendOccurrence::from).collect(), total }))
+    let data = page.map(SendOccurrence::from).collect();
+    let complete_from = scope.complete_from(&app).await?;
+    Ok(Json(SendOccurrences { data, complete_from, total }))
 }

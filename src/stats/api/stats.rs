@@ -49,6 +49,9 @@ pub(super) struct CampaignStats {
     /// Null without a control group.
     uplift: Option<UpliftStats>,
     conversion_tracking: Option<ConversionTracking>,
+    /// Where messages or events of the range are not kept any longer: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     started_at: Option<Timestamp>,
     completed_at: Option<Timestamp>,
     created_at: Timestamp,
@@ -335,6 +338,7 @@ async fn campaign_stats(
     let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = Box::pin(ops::report(&app, &scope, currency.as_deref())).await?;
+    let complete_from = scope.complete_from(&app).await?;
     let (campaign, definition) = (&scope.campaign, &scope.campaign.definition);
     let tracking = definition.conversion_tracking.as_deref();
     // Thousands of random draws take a tenth of a second.
@@ -348,6 +352,7 @@ async fn campaign_stats(
         revenue: tracking.map(|_| revenue_stats(&scope, &report)),
         uplift: UpliftStats::new(&scope, &report),
         conversion_tracking: tracking.cloned(),
+        complete_from,
         started_at: campaign.state.started_at,
         completed_at: campaign.state.completed_at,
         created_at: campaign.created_at,

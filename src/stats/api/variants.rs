@@ -5,7 +5,7 @@ use campaigns::model::{
     settings::ab_test::WinnerMetric,
     trial::{Phase, TrialVerdict},
 };
-use kernel::CampaignId;
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use statistics::{proportion::share, revenue::PAYERS_MAX, sample_ratio::MISMATCH_BELOW};
 use utoipa::ToSchema;
@@ -51,6 +51,9 @@ enum Method {
 #[serde(rename_all = "camelCase")]
 pub(super) struct VariantStats {
     campaign_id: CampaignId,
+    /// Where messages or events of the range are not kept any longer: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     metric: WinnerMetric,
     method: Method,
     confidence_level: f64,
@@ -324,6 +327,7 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     let id_of = |place: usize| definition.variants.get(place).map(|variant| variant.id.clone());
     VariantStats {
         campaign_id: scope.campaign.id,
+        complete_from: None,
         metric: report.metric,
         method: Method::of(report),
         confidence_level: report.confidence,
@@ -376,5 +380,6 @@ async fn variant_stats(
     let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = ops::variant_report(&app, &scope, currency.as_deref()).await?;
-    Ok(Json(answer(&scope, &report)))
+    let complete_from = scope.complete_from(&app).await?;
+    Ok(Json(VariantStats { complete_from, ..answer(&scope, &report) }))
 }

@@ -7,7 +7,7 @@ use campaigns::model::{
     Campaign,
     trial::{Phase, Trial},
 };
-use kernel::{CampaignId, Result, WorkspaceId};
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use web::{Services, http::DateRange};
 
 /// A campaign, and the period of a report.
@@ -38,6 +38,18 @@ impl ReportScope {
     ) -> Result<Self> {
         let campaign = campaigns::ops::find(app, workspace, id).await?;
         Ok(Self::new(workspace, campaign, range))
+    }
+
+    /// From when on the report is complete, where messages of its range, or events it counts, are not kept any longer.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn complete_from(&self, app: &Services) -> Result<Option<Timestamp>> {
+        let (state, created) = (&self.campaign.state, self.campaign.created_at);
+        let began = state.started_at.unwrap_or(created);
+        let start = self.range.start.map_or(began, |start| start.max(began));
+        let counts_events = self.campaign.definition.conversion_tracking.is_some();
+        app.messages_complete_from(self.workspace, start.millis(), counts_events).await
     }
 
     /// The ids of its variants; queries refer to them by number, from 1.
@@ -82,8 +94,8 @@ impl ReportScope {
             workspace: self.workspace.uuid(),
             campaign: self.campaign.id.uuid(),
             variants: &self.variants,
-            start_ms: self.range.start.map(kernel::Timestamp::millis),
-            end_ms: self.range.end.map(kernel::Timestamp::millis),
+            start_ms: self.range.start.map(Timestamp::millis),
+            end_ms: self.range.end.map(Timestamp::millis),
             trial,
         }
     }

@@ -11,6 +11,7 @@ use web::workspaces::{self, DataDays, Days, WorkspaceChanges};
 use crate::{
     engines::command::millrace,
     kit::{Workspace, eventually, server},
+    stats::fixture::campaign,
 };
 
 /// Turns of these tests, and the clock that they record, are one after the other.
@@ -101,10 +102,61 @@ async fn events_go_at_the_boundary_day_and_those_of_another_workspace_stay() {
     assert_eq!(answer(&own, gone).await["completeFrom"], complete_from);
     assert_eq!(answer(&own, kept).await["completeFrom"], Value::Null);
     assert_eq!(answer(&other, gone).await["completeFrom"], Value::Null);
+    let sums = async |workspace: &Workspace, from: i64| {
+        let body = json!({"eventName": "Order Completed", "startDate": Timestamp::from_millis(from).to_string()});
+        workspace.api.post("/events/aggregate", &body, 200).await.json()
+    };
+    assert_eq!(sums(&own, gone).await["data"]["completeFrom"], complete_from);
+    assert_eq!(sums(&own, kept).await["data"]["completeFrom"], Value::Null);
+    assert_eq!(sums(&other, gone).await["data"]["completeFrom"], Value::Null);
 
     // The same event may come again, and is stored once.
     track(&own, &[event("kept", kept), event("late", kept)]).await;
     assert_eq!(ids(&own).await, ["kept", "late"]);
+}
+
+/// The campaign is older than the days for which messages, or the events of its conversions, are kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_of_campaigns_say_from_when_on_they_are_complete() {
+    let _turn = TURNS.lock().await;
+    let own = Workspace::new().await;
+    let [kept, gone] = edge(20);
+    let plain = campaign(&own, json!({})).await;
+    let converting =
+        json!({"conversionTracking": {"primaryConversion": {"eventName": "Order Completed"}}});
+    let converting = campaign(&own, converting).await;
+    let (db, id) = (server().db(), own.id.uuid());
+    let long_ago = Timestamp::from_millis(gone).utc();
+    let work = async move {
+        let older = "update campaign set created_at = $2, started_at = $2 where workspace_id = $1";
+        sqlx::query(older).bind(id).bind(long_ago).execute(&db).await.unwrap();
+    };
+    server().on(work).await;
+    let answers = async |id: uuid::Uuid, query: &str| {
+        let mut found = Vec::new();
+        for report in ["stats", "variant-stats", "links", "time-to-engage", "send-occurrences"] {
+            // These take no range.
+            let query =
+                if matches!(report, "time-to-engage" | "send-occurrences") { "" } else { query };
+            let path = format!("/campaigns/{id}/{report}{query}");
+            found.push(own.api.get(&path, 200).await.json()["completeFrom"].clone());
+        }
+        found
+    };
+    let since = |at: i64| json!(Timestamp::from_millis(at).to_string());
+    for id in [plain, converting] {
+        assert_eq!(answers(id, "").await, [const { Value::Null }; 5], "all is kept");
+    }
+    let days = Some(Days::Of(20));
+    keep(&own, WorkspaceChanges { events: days, ..WorkspaceChanges::default() }).await;
+    assert_eq!(answers(plain, "").await, [const { Value::Null }; 5], "it counts no events");
+    assert_eq!(answers(converting, "").await, [const { Value::Null }; 5].map(|_| since(kept)));
+    keep(&own, WorkspaceChanges { message_events: days, ..WorkspaceChanges::default() }).await;
+    for id in [plain, converting] {
+        assert_eq!(answers(id, "").await, [const { Value::Null }; 5].map(|_| since(kept)));
+        let query = format!("?startDate={}", Timestamp::from_millis(kept));
+        assert_eq!(answers(id, &query).await[..3], [const { Value::Null }; 3], "the range is kept");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -162,6 +162,9 @@ struct AggregatedData {
     /// The requested metrics, as in the body.
     metrics: Vec<&'static str>,
     results: Vec<AggregatedBucket>,
+    /// Where the range begins before the time for which events are kept: from when on the answer is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_from: Option<Timestamp>,
     /// Events counted in all buckets.
     total: u64,
 }
@@ -218,7 +221,12 @@ async fn aggregate_events(
     Body(AggregateBody(question)): Body<AggregateBody>,
 ) -> ApiResult<Json<Aggregated>> {
     let answer = ops::read::aggregate(&app, caller.workspace(), &question).await?;
-    Ok(Json(Aggregated { success: true, data: describe(question, answer) }))
+    let start_ms = question.start_ms.unwrap_or(i64::MIN);
+    let data = AggregatedData {
+        complete_from: app.events_complete_from(caller.workspace(), start_ms).await?,
+        ..describe(question, answer)
+    };
+    Ok(Json(Aggregated { success: true, data }))
 }
 
 fn describe(question: Aggregate, answer: AggregateAnswer) -> AggregatedData {
@@ -236,6 +244,7 @@ fn describe(question: Aggregate, answer: AggregateAnswer) -> AggregatedData {
         group_by: word_for(UNITS, question.group_by),
         metrics: metrics.iter().map(|metric| word_for(METRICS, *metric)).collect(),
         results,
+        complete_from: None,
         total: answer.total,
         event_name: question.event_name,
     }

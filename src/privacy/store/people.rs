@@ -13,7 +13,8 @@ pub(crate) struct Candidate {
     pub(crate) is_active: bool,
 }
 
-/// The profiles with a name, deleted ones included; of merged profiles the survivor.
+/// The profiles with a name, deleted ones included; of merged profiles the survivor. Each kind of profile has an index of its
+/// own, so each is asked for by itself.
 pub(crate) async fn named(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -29,10 +30,22 @@ pub(crate) async fn named(
         PersonName::Email(address) => email = Some(address.as_str()),
     }
     let rows = sqlx::query!(
-        r#"select distinct u.id, u.deleted_at is null as "is_active!"
-           from users named
+        r#"with named as (
+               select id, merged_into from users where workspace_id = $1 and id = $2
+               union all
+               select id, merged_into from users
+               where workspace_id = $1 and external_id = $3 and (deleted_at is null or keeps_external_id)
+               union all
+               select id, merged_into from users
+               where workspace_id = $1 and lower(external_id) = lower($3) and external_id = $3 and deleted_at is not null
+               union all
+               select id, merged_into from users where workspace_id = $1 and email = $4 and deleted_at is null
+               union all
+               select id, merged_into from users where workspace_id = $1 and email = $4 and deleted_at is not null
+           )
+           select distinct u.id, u.deleted_at is null as "is_active!"
+           from named
            join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
-           where named.workspace_id = $1 and (named.id = $2 or named.external_id = $3 or named.email = $4)
            limit 100"#,
         workspace.uuid(),
         internal,

@@ -22,6 +22,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
+use traces::{KeyValue, SpanKind};
 
 use crate::error::AnalyticsError;
 
@@ -174,7 +175,18 @@ impl Read {
             let _place = reads.place(&mut left).await?;
             Ok(in_time(&mut left, ask(query)).await??)
         };
-        let answer = answer.await.inspect_err(observe)?;
+        let span = traces::step("clickhouse", SpanKind::Client);
+        span.describe(|| {
+            [
+                KeyValue::new("db.system.name", "clickhouse"),
+                // The rows that are asked for say which query it is.
+                KeyValue::new("db.query.summary", std::any::type_name::<T>()),
+            ]
+        });
+        let answer = span.around(answer).await.inspect_err(|error: &AnalyticsError| {
+            span.fail(error.kind());
+            observe(error);
+        })?;
         reads.answered();
         Ok(answer)
     }

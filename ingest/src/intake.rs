@@ -13,6 +13,7 @@ use std::{
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use metrics_catalogue::handle::{Counter, Histogram};
+use traces::{KeyValue, SpanKind};
 use uuid::Uuid;
 
 use crate::{
@@ -347,8 +348,11 @@ impl Intake {
             events,
             at_ms: batch.header().received_at_ms.unsigned_abs(),
         };
-        let appended = self.0.spool.append(entry).await.map(drop);
+        let span = traces::step("spool", SpanKind::Internal);
+        span.describe(|| [KeyValue::new("millrace.events", i64::from(events))]);
+        let appended = span.around(self.0.spool.append(entry)).await.map(drop);
         appended.map_err(|error| {
+            span.fail("the spool did not take the events");
             self.0.counters.refuse(&error);
             saturated_or_broken(error)
         })

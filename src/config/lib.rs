@@ -12,6 +12,7 @@ mod delivery;
 mod retention;
 mod source;
 mod sql;
+mod telemetry;
 
 use std::{
     net::SocketAddr,
@@ -32,6 +33,7 @@ pub use self::{
     retention::Retention,
     source::{Environment, Flags},
     sql::{Sql, SqlListen},
+    telemetry::Telemetry,
 };
 
 /// Shortest secret for signing sessions: HS256 requires the length of its hash.
@@ -101,6 +103,7 @@ pub struct Settings {
     pub retention: Retention,
     pub backup: Backup,
     pub sql: Sql,
+    pub telemetry: Telemetry,
     /// How phone numbers are read.
     #[serde(default)]
     pub phone_numbers: PhoneNumbers,
@@ -462,7 +465,7 @@ impl Settings {
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);
         }
-        if let Some((key, reason)) = self.retention.fault() {
+        if let Some((key, reason)) = self.retention.fault().or_else(|| self.telemetry.fault()) {
             return refuse(key, &reason);
         }
         for (key, value) in self.positive_settings() {

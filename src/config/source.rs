@@ -171,7 +171,7 @@ fn set(table: &mut Table, key: &str, text: &str) {
 fn typed(now: Option<&Value>, text: &str) -> Value {
     let text = text.trim();
     let parsed = match now {
-        Some(Value::Integer(_)) => text.replace('_', "").parse().ok().map(Value::Integer),
+        Some(Value::Integer(_) | Value::Float(_)) => number(&text.replace('_', "")),
         Some(Value::Boolean(_)) => text.parse().ok().map(Value::Boolean),
         Some(Value::Array(_)) => Some(Value::Array(
             text.split(',')
@@ -183,6 +183,11 @@ fn typed(now: Option<&Value>, text: &str) -> Value {
         _ => None,
     };
     parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn number(text: &str) -> Option<Value> {
+    let whole = text.parse().ok().map(Value::Integer);
+    whole.or_else(|| text.parse().ok().map(Value::Float))
 }
 
 fn read(table: &Table) -> Result<Settings, String> {

@@ -38,6 +38,26 @@ fn load(flags: &Flags, variables: &[(&str, &str)], file: Option<&str>) -> Result
 }
 
 #[test]
+fn a_ratio_may_have_a_fraction_in_every_source() {
+    let name = "MILLRACE_TELEMETRY__TRACES_RATIO";
+    for (variable, file, expected) in [
+        (None, None, 0.01),
+        (Some("0.5"), None, 0.5),
+        (Some("1"), None, 1.0),
+        (Some("0.25"), Some("[telemetry]\ntraces_ratio = 1"), 0.25),
+        (None, Some("[telemetry]\ntraces_ratio = 0"), 0.0),
+    ] {
+        let variables: Vec<_> = variable.map(|value| (name, value)).into_iter().collect();
+        let ratio = load(&Flags::default(), &variables, file).unwrap().telemetry.traces_ratio;
+        assert!((ratio - expected).abs() < 1e-12, "{variable:?} {file:?}: {ratio}");
+    }
+    for wrong in ["many", "1.5", "-0.1", "NaN"] {
+        let refused = load(&Flags::default(), &[(name, wrong)], None).unwrap_err();
+        assert!(refused.contains("traces_ratio") || refused.contains(name), "{refused}");
+    }
+}
+
+#[test]
 fn defaults_are_those_of_the_contract() {
     let settings = load(&Flags::default(), &[], None).unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");

@@ -29,6 +29,8 @@ catalogue! {
         "time from request head to response head, by route";
     HTTP_REQUESTS_ABORTED: Counter[] = "millrace_http_requests_aborted_total", Count,
         "requests whose client disconnected before the response";
+    TRACE_SPANS: Counter["outcome"] = "millrace_trace_spans_total", Count,
+        "spans of traces, by what became of them: sent, failed (the collector did not take them), dropped (too many waited)";
     HTTP_BODY_USED_BYTES: Gauge["budget"] = "millrace_http_body_used_bytes", Bytes,
         "memory held by request bodies, by budget: verified credentials, public";
     HTTP_BODY_LIMIT_BYTES: Gauge["budget"] = "millrace_http_body_limit_bytes", Bytes,

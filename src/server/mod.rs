@@ -5,10 +5,12 @@
 //! still runs, reports that on `/readyz`, and keeps acknowledged events in the spool.
 
 mod arrivals;
+mod collector;
 mod limits;
 mod open_files;
 mod ports;
 mod stores;
+
 mod welcome;
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
@@ -131,6 +133,7 @@ pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
     let has_api = settings.has_role(Role::Api);
     let mut stop = pin!(shutdown::signalled());
     let options = ServerOptions { show_key, ..ServerOptions::of_process()? };
+    let traces = collector::start(&settings)?;
     let server = tokio::select! {
         started = Server::start(settings, options) => started?,
         // Nothing was accepted yet; the engines watch this process and end with it.
@@ -146,7 +149,11 @@ pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
         }
         signal = &mut stop => signal?,
     };
-    server.stop(signal).await
+    let stopped = server.stop(signal).await;
+    if let Some(traces) = traces {
+        tokio::task::spawn_blocking(move || traces.stop(collector::STOP_MAX)).await?;
+    }
+    stopped
 }
 
 impl Server {

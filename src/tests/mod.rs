@@ -45,6 +45,7 @@ mod single;
 mod sql_listener;
 mod stats;
 mod suppressions;
+mod traces;
 mod triggers;
 mod unique_events;
 mod upgrade;

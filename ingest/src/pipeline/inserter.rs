@@ -8,6 +8,7 @@ use landed_keys::LandedKeys;
 use parking_lot::Mutex;
 use supervisor::{Backoff, Heartbeat};
 use tokio::sync::{mpsc, oneshot};
+use traces::{KeyValue, SpanKind};
 
 use super::{
     Flow,
@@ -115,6 +116,11 @@ impl Inserter {
 
     /// Brings in all rows of a chunk.
     async fn insert_chunk(&self, chunk: &Chunk) {
+        let span = traces::work("landing");
+        span.around(self.insert_partitions(chunk)).await;
+    }
+
+    async fn insert_partitions(&self, chunk: &Chunk) {
         // Before the rows: then a file of keys lacks none that the table has, whenever the process ends.
         let is_synced = self.sync_landed_keys().await;
         let (derived, others): (Vec<_>, Vec<_>) =
@@ -198,7 +204,19 @@ impl Inserter {
         let mut backoff = backoff();
         loop {
             let start = std::time::Instant::now();
-            let sent = insert::send(&self.client, statement, Some(&token), block).await;
+            let span = traces::step("clickhouse", SpanKind::Client);
+            span.describe(|| {
+                [
+                    KeyValue::new("db.system.name", "clickhouse"),
+                    KeyValue::new("db.query.summary", format!("INSERT {}", partition.target)),
+                    KeyValue::new(
+                        "db.operation.batch.size",
+                        i64::try_from(range.len()).unwrap_or(i64::MAX),
+                    ),
+                ]
+            });
+            let inserted = insert::send(&self.client, statement, Some(&token), block);
+            let sent = span.around(inserted).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
                 if !partition.target.is_derived() {
@@ -209,6 +227,7 @@ impl Inserter {
                 }
                 return Ok(());
             };
+            span.fail("ClickHouse did not take the rows");
             match refusal::sort(&error) {
                 Refusal::Content { code, reason } => {
                     self.metrics.error("content");

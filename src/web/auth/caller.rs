@@ -4,9 +4,10 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use axum::extract::{FromRef, FromRequestParts};
-use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use http::{Extensions, HeaderMap, header::AUTHORIZATION, request::Parts};
 use kernel::{Error, KeyId, OrganizationId, Result, Tenant, WorkspaceId};
 use secrecy::SecretString;
+use traces::KeyValue;
 
 use super::{
     Auth, INVALID, KeyKind, Scope, ScopeName, ScopeSet, SignedIn, Use, credential::Credential,
@@ -122,7 +123,7 @@ impl<S: Scope> Caller<S> {
         let caller = Self { known, scope: PhantomData };
         rate::admit(&head.extensions, caller.key())?;
         demand::<S>(caller.known.scopes())?;
-        head.extensions.insert(BodyOwner(caller.workspace()));
+        verified(&mut head.extensions, caller.workspace());
         Ok(caller)
     }
 
@@ -154,6 +155,12 @@ where
         let key = Auth::from_ref(state).key(&text, KeyKind::Api, used, parts).await?;
         Self::admitted(Known::Key(key), parts).map_err(ApiError)
     }
+}
+
+/// Notes the workspace of a verified credential: its body counts there, and its span names it.
+pub(super) fn verified(extensions: &mut Extensions, workspace: WorkspaceId) {
+    extensions.insert(BodyOwner(workspace));
+    traces::describe_active(|| [KeyValue::new("millrace.workspace", workspace.to_string())]);
 }
 
 /// A program with an API key, or a person with a dashboard session, with any scopes. For routes whose scope
@@ -201,7 +208,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
         if let Some(person) = SignedIn::of(parts) {
             rate::admit(&parts.extensions, person.session)?;
-            parts.extensions.insert(BodyOwner(person.tenant.workspace));
+            verified(&mut parts.extensions, person.tenant.workspace);
             let (tenant, scopes) = (person.tenant, person.scopes);
             return Ok(Self { tenant, scopes, who: Who::Person(person) });
         }
@@ -212,13 +219,13 @@ where
             rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
             let organization = auth.organization(&session).await?;
             let tenant = Tenant { organization, workspace: session.workspace };
-            parts.extensions.insert(BodyOwner(tenant.workspace));
+            verified(&mut parts.extensions, tenant.workspace);
             return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
         }
         let key = auth.key(&text, KeyKind::Api, Use::Other, parts).await?;
         rate::admit(&parts.extensions, key.id)?;
         let tenant = Tenant { organization: key.organization, workspace: key.workspace };
-        parts.extensions.insert(BodyOwner(tenant.workspace));
+        verified(&mut parts.extensions, tenant.workspace);
         Ok(Self { tenant, scopes: key.scopes, who: Who::Key(key) })
     }
 }

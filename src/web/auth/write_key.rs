@@ -8,8 +8,10 @@ use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use kernel::{Error, KeyId, Result, Tenant, WorkspaceId};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Auth, INVALID, KeyKind, Scope as _, ScopeName, Use, credential::Credential, scope};
-use crate::http::{BodyOwner, rate};
+use super::{
+    Auth, INVALID, KeyKind, Scope as _, ScopeName, Use, caller, credential::Credential, scope,
+};
+use crate::http::rate;
 
 /// Bytes of the longest user name of `Authorization: Basic` that is looked at.
 const USER_BYTES_MAX: usize = 1_000;
@@ -71,7 +73,7 @@ impl WriteKey {
             });
         }
         // The body of an app counts in the public pool, whatever its key.
-        head.extensions.insert(BodyOwner(key.workspace));
+        caller::verified(&mut head.extensions, key.workspace);
         Ok(Self { key })
     }
 

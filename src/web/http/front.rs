@@ -20,6 +20,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use kernel::{Clock, Error};
 use tower::{BoxError, Service, ServiceExt as _};
+use traces::Span;
 
 use super::{
     body_drain, envelope,
@@ -59,7 +60,12 @@ impl Front {
         self
     }
 
-    pub async fn answer(self, mut request: Request) -> Response {
+    pub async fn answer(self, request: Request) -> Response {
+        let span = traces::request(request.headers());
+        span.around(self.answer_within(request, &span)).await
+    }
+
+    async fn answer_within(self, mut request: Request, span: &Span) -> Response {
         let id = RequestId::of(request.headers());
         let uri = request.uri().clone();
         let path = uri.path_and_query().map_or(uri.path(), |both| both.as_str());
@@ -84,7 +90,7 @@ impl Front {
         };
         let mut response = envelope::seal(response, path, self.clock.now()).await;
         response.headers_mut().insert(X_REQUEST_ID, id.header());
-        observed.end(&response, &id);
+        observed.end(&response, &id, span);
         response
     }
 }

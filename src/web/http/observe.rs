@@ -8,6 +8,7 @@ use http::Method;
 use kernel::Severity;
 use metrics_catalogue::handle::{Counter, Gauge, Histogram};
 use parking_lot::RwLock;
+use traces::{KeyValue, Span};
 
 use super::{envelope::Refusal, request_id::RequestId};
 
@@ -91,13 +92,16 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn end(mut self, response: &Response, id: &RequestId) {
+    pub(super) fn end(mut self, response: &Response, id: &RequestId, span: &Span) {
         self.answered = true;
         let elapsed = self.started.elapsed();
         let status = response.status().as_u16();
         let name =
             response.extensions().get::<MatchedPath>().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
         let route = self.figures.route(name);
+        describe(span, self.method, name, status);
+        let trace_id = span.trace_id();
+        let trace_id = trace_id.as_deref();
         route.seconds.record(elapsed.as_secs_f64());
         route.count(name, self.method, status);
         let logged =
@@ -108,15 +112,15 @@ impl Observed {
         match severity {
             Severity::Fault => tracing::error!(
                 target: ACCESS,
-                method, route = name, status, duration_us, request_id, error, "request failed"
+                method, route = name, status, duration_us, request_id, trace_id, error, "request failed"
             ),
             Severity::Outage => tracing::warn!(
                 target: ACCESS,
-                method, route = name, status, duration_us, request_id, error, "request refused: unavailable"
+                method, route = name, status, duration_us, request_id, trace_id, error, "request refused: unavailable"
             ),
             Severity::Refusal => tracing::debug!(
                 target: ACCESS,
-                method, route = name, status, duration_us, request_id, "request answered"
+                method, route = name, status, duration_us, request_id, trace_id, "request answered"
             ),
         }
     }
@@ -128,6 +132,21 @@ impl Drop for Observed {
         if !self.answered {
             self.figures.aborted.increment(1);
         }
+    }
+}
+
+/// Attributes of HTTP servers in OpenTelemetry's semantic conventions.
+fn describe(span: &Span, method: &'static str, route: &str, status: u16) {
+    span.rename(|| format!("{method} {route}"));
+    span.describe(|| {
+        [
+            KeyValue::new("http.request.method", method),
+            KeyValue::new("http.route", route.to_owned()),
+            KeyValue::new("http.response.status_code", i64::from(status)),
+        ]
+    });
+    if status >= 500 {
+        span.fail("the server failed");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 
+use traces::Statements;
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
 /// The crates of this program, whose log lines are written from level `info` on.
@@ -40,6 +41,7 @@ const CRATES: &[&str] = &[
     "supervisor",
     "suppressions",
     "tables",
+    "traces",
     "web",
 ];
 
@@ -56,12 +58,15 @@ fn default_filter() -> EnvFilter {
 /// servers.
 pub fn start() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| default_filter());
-    let registry = tracing_subscriber::registry().with(filter);
-    let already_started = if std::io::stderr().is_terminal() {
-        registry.with(fmt::layer().with_writer(std::io::stderr)).try_init().is_err()
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = if std::io::stderr().is_terminal() {
+        lines.with_filter(filter).boxed()
     } else {
-        registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init().is_err()
+        lines.json().with_filter(filter).boxed()
     };
+    let registry = tracing_subscriber::registry().with(lines);
+    let statements = Statements.with_filter(Statements);
+    let already_started = registry.with(statements).try_init().is_err();
     if already_started {
         tracing::debug!("logging was started before");
     }

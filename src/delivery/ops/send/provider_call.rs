@@ -36,6 +36,7 @@ use crate::{
         limits, recipients,
     },
 };
+use traces::KeyValue;
 
 /// Attempts to store the outcomes of messages that were sent.
 const STORE_ATTEMPTS_MAX: u32 = 8;
@@ -147,7 +148,22 @@ async fn call(
         if outgoing.is_empty() {
             continue;
         }
-        let answer = tokio::time::timeout_at(deadline, provider.send(&outgoing)).await;
+        let span = traces::work("provider");
+        span.describe(|| {
+            [
+                KeyValue::new("millrace.channel", channel_name(channel)),
+                KeyValue::new(
+                    "millrace.messages",
+                    i64::try_from(outgoing.len()).unwrap_or(i64::MAX),
+                ),
+            ]
+        });
+        let answer = span.around(provider.send(&outgoing));
+        let answer = tokio::time::timeout_at(deadline, answer).await;
+        if answer.is_err() {
+            span.fail("the provider did not answer in time");
+        }
+        drop(span);
         let mut answers = answer.unwrap_or_default();
         let timed_out =
             || Outcome::Unknown { reason: "the provider did not answer in time".to_owned() };

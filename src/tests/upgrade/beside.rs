@@ -1,6 +1,11 @@
 //! Servers of two releases on the same stores, as in a rolling upgrade.
 
-use std::{collections::BTreeSet, env, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::json;
 
@@ -31,9 +36,9 @@ impl Releases {
         let (url, log) = gateway();
         let mut settings = environment(&url);
         settings.extend(stores.environment());
-        let (previous, key) =
-            Process::start_other(&program, &data_dir("release-before"), &settings).await;
-        let key = key.unwrap();
+        let folder = data_dir("release-before");
+        let (previous, _) = Process::start_other(&program, &folder, &settings).await;
+        let key = make_key(&program, &folder, &settings);
         for (name, value) in &mut settings {
             if *name == "MILLRACE_CHANNELS__EMAIL__URL" {
                 *value = format!("{url}/second");
@@ -47,6 +52,18 @@ impl Releases {
     fn clients(&self) -> [&Client; 2] {
         [&self.of_previous, &self.of_this]
     }
+}
+
+/// A key for everything, made by this program.
+fn make_key(program: &Path, folder: &Path, settings: &[(&str, String)]) -> String {
+    let made = Command::new(program)
+        .args(["keys", "create", "--workspace", "shop", "--scopes", "*"])
+        .env("MILLRACE_DATA_DIR", folder)
+        .envs(settings.iter().map(|(name, value)| (name, value)))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    String::from_utf8(made.stdout).unwrap().trim().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]

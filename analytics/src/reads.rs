@@ -183,10 +183,11 @@ impl Read {
                 KeyValue::new("db.query.summary", std::any::type_name::<T>()),
             ]
         });
-        let answer = span.around(answer).await.inspect_err(|error: &AnalyticsError| {
-            span.fail(error.kind());
-            observe(error);
-        })?;
+        let answer =
+            span.around(Box::pin(answer)).await.inspect_err(|error: &AnalyticsError| {
+                span.fail(error.kind());
+                observe(error);
+            })?;
         reads.answered();
         Ok(answer)
     }

@@ -201,7 +201,7 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
-        Ok(self.api.0.clone().answer(request).await)
+        Ok(Box::pin(self.api.0.clone().answer(request)).await)
     }
 }
 

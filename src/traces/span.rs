@@ -1,12 +1,12 @@
 //! Spans, and which of them is active.
 
-use std::sync::OnceLock;
+use std::{future::poll_fn, pin::pin, sync::OnceLock};
 
 use http::HeaderMap;
 use opentelemetry::{
     Context, KeyValue,
     propagation::TextMapPropagator as _,
-    trace::{FutureExt as _, SpanKind, Status, TraceContextExt as _, Tracer as _},
+    trace::{SpanKind, Status, TraceContextExt as _, Tracer as _},
 };
 use opentelemetry_http::HeaderExtractor;
 use opentelemetry_sdk::{propagation::TraceContextPropagator, trace::SdkTracer};
@@ -33,10 +33,12 @@ impl Span {
 
     /// Runs `future` with this span as the active one.
     pub async fn around<T>(&self, future: impl Future<Output = T>) -> T {
-        match &self.0 {
-            Some(context) => future.with_context(context.clone()).await,
-            None => future.await,
-        }
+        let mut future = pin!(future);
+        poll_fn(|waker| {
+            let _active = self.0.clone().map(Context::attach);
+            future.as_mut().poll(waker)
+        })
+        .await
     }
 
     /// Adds attributes; they are made only where the span was drawn.

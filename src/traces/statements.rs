@@ -1,9 +1,6 @@
 //! Spans of statements to PostgreSQL, of which the library writes a log line each.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime},
-};
+use std::{fmt, time::Duration};
 
 use opentelemetry::{
     Context, KeyValue,
@@ -44,7 +41,7 @@ impl<S: Subscriber> Layer<S> for Statements {
         let Some(drawing) = DRAWING.get() else { return };
         let mut statement = Statement::default();
         event.record(&mut statement);
-        let end = SystemTime::now();
+        let end = opentelemetry::time::now();
         let start = end.checked_sub(statement.took).unwrap_or(end);
         let builder = drawing
             .tracer

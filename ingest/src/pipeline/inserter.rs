@@ -117,7 +117,7 @@ impl Inserter {
     /// Brings in all rows of a chunk.
     async fn insert_chunk(&self, chunk: &Chunk) {
         let span = traces::work("landing");
-        span.around(self.insert_partitions(chunk)).await;
+        span.around(Box::pin(self.insert_partitions(chunk))).await;
     }
 
     async fn insert_partitions(&self, chunk: &Chunk) {

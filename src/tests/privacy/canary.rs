@@ -184,11 +184,7 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     eventually("the message was sent", || async { (!log.of("").is_empty()).then_some(()) }).await;
     let workspace = workspace_of(&folder).await;
     keep_dead_letters(&folder, &workspace);
-    eventually("the refused event is listed", || async {
-        let listed = api.get("/events/rejected", 200).await.json();
-        listed.to_string().contains(&token("refused")).then_some(())
-    })
-    .await;
+    until_refused_is_listed(&api).await;
     assert!(files_with(&folder, &user).len() > 3, "the person is in the files before");
 
     let body = json!({"type": "erase", "externalId": token("external")});
@@ -241,6 +237,14 @@ async fn no_byte_of_an_erased_person_is_left_whatever_is_killed_meanwhile() {
     api.get(format!("/users/{user}"), 404).await;
     assert_eq!(files_with(&folder.join("postgres"), &user), BTreeSet::new());
     assert!(process.stop().await.success());
+}
+
+async fn until_refused_is_listed(api: &Client) {
+    eventually("the refused event is listed", || async {
+        let listed = api.get("/events/rejected", 200).await.json();
+        listed.to_string().contains(&token("refused")).then_some(())
+    })
+    .await;
 }
 
 /// Has the database know the person and nothing of the erasure, as an older backup does.

@@ -27,6 +27,9 @@ pub const RECOUNTED: &str = "event_days";
 /// The view that counts it.
 const RECOUNTING_VIEW: &str = "event_days_from_events";
 
+/// Rows, and bytes in memory, of a block that is written at once.
+const BLOCK_ROWS: &str = "131072";
+const BLOCK_BYTES: &str = "134217728";
 /// Longest wait for ClickHouse to take the next piece.
 const SEND_TIMEOUT: Duration = Duration::from_mins(3);
 /// Longest wait for the answer after the last piece.
@@ -137,6 +140,11 @@ impl Analytics {
             .with_setting("optimize_on_insert", "0")
             // Rows of many months may lie side by side.
             .with_setting("max_partitions_per_insert_block", "0")
+            // A block is sorted in memory, of which the embedded ClickHouse has little; so blocks are smaller than usual.
+            .with_setting("input_format_parallel_parsing", "0")
+            .with_setting("max_insert_block_size", BLOCK_ROWS)
+            .with_setting("min_insert_block_size_rows", BLOCK_ROWS)
+            .with_setting("min_insert_block_size_bytes", BLOCK_BYTES)
             .with_setting("max_execution_time", "0")
             .with_timeouts(Some(SEND_TIMEOUT), Some(END_TIMEOUT));
         Ok(TableInsert(insert))

@@ -43,9 +43,9 @@ pub struct TraceOptions {
     pub headers: Vec<(String, SecretString)>,
     /// The share of requests and pieces of work that have spans, from 0 to 1.
     pub ratio: f64,
-    /// Tells processes apart.
+    /// Distinguishes this process from others.
     pub instance: String,
-    /// The program's version.
+    /// The version of this program.
     pub version: &'static str,
 }
 

@@ -117,7 +117,7 @@ async fn events_go_at_the_boundary_day_and_those_of_another_workspace_stay() {
 
 /// The campaign is older than the days for which messages, or the events of its conversions, are kept.
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_campaigns_say_from_when_on_they_are_complete() {
+async fn campaign_reports_name_the_day_from_which_they_are_complete() {
     let _turn = TURNS.lock().await;
     let own = Workspace::new().await;
     let [kept, gone] = edge(20);

@@ -69,7 +69,7 @@ impl Previous {
         restored
     }
 
-    /// Databases without tables.
+    /// Two databases that have no tables yet.
     pub(super) async fn empty() -> Self {
         let database = unique("previous").replace('-', "_");
         let create = format!("create database {database}");

@@ -29,6 +29,6 @@ pub(crate) use self::{
     numbers::{bytes, count, decimal, duration, percent},
     table::{Column, pager, table},
     tabs::{Tab, tabs},
-    time::{ago, event_time, exact},
+    time::{ago, complete_from, event_time, exact},
     timeline::{Moment, timeline},
 };

@@ -22,6 +22,15 @@ pub(crate) fn exact(at: Timestamp, zone: Zone) -> String {
     format!("{} {}", zone.clock_at(at).format("%Y-%m-%d %H:%M:%S"), zone.name())
 }
 
+/// From when on figures are complete, where what is older is not kept.
+pub(crate) fn complete_from(at: Option<Timestamp>, zone: Zone) -> Markup {
+    html! {
+        @if let Some(at) = at {
+            p class="quiet" { "Complete from " time datetime=(at.to_string()) { (exact(at, zone)) } " on. What is older is not kept." }
+        }
+    }
+}
+
 /// Reads the time of a stored event: `2026-03-01 12:00:00`, in UTC.
 pub(crate) fn event_time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{}Z", text.replace(' ', "T"))).ok()

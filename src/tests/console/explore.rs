@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use url::form_urlencoded;
+use web::workspaces::{self, Days, WorkspaceChanges};
 
 use super::kit::{Person, link};
 use crate::kit::{BrowserTab, Workspace, eventually, server};
@@ -51,6 +52,23 @@ async fn a_trend_has_the_numbers_of_the_api() {
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
     assert!(csv.text.starts_with("interval,label,"), "{}", csv.text);
     assert_eq!(csv.text.lines().count(), 7, "{}", csv.text);
+}
+
+#[tokio::test]
+async fn answers_name_the_day_from_which_they_are_complete() {
+    let workspace = Workspace::new().await;
+    let (db, name) = (server().db(), workspace.name.clone());
+    let changes = WorkspaceChanges { events: Some(Days::Of(10)), ..WorkspaceChanges::default() };
+    server().on(async move { workspaces::set(&db, &name, &changes).await.unwrap() }).await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for tab in ["trends&event=Bought", "funnels&event=Seen&event=Bought", "retention&event=Bought"]
+    {
+        for (range, is_cut) in [("last=90d", true), ("last=7d", false)] {
+            let seen = person.get(&format!("/console/explore?tab={tab}&{range}")).await;
+            assert_eq!(seen.status, 200, "{}", seen.text);
+            assert_eq!(seen.text.contains("Complete from"), is_cut, "{tab} {range}: {}", seen.text);
+        }
+    }
 }
 
 #[tokio::test]

@@ -60,6 +60,7 @@ pub(super) async fn page(
         @if let Some(failure) = failure { (frame::refusal(failure)) }
         (progress)
         (filters(campaign, asked))
+        (view::complete_from(complete_from(&stats), visitor.zone()))
         (part("Results", stats, results::all))
         (part("Variants", variants, variant_report::all))
         @if whole.winner_is_selected_by_hand() { (winner(visitor, whole)) }
@@ -73,6 +74,11 @@ pub(super) async fn page(
         }
     };
     frame::page(visitor, campaign, frame::Page::Report, failure, &content)
+}
+
+fn complete_from(stats: &PageResult<Value>) -> Option<Timestamp> {
+    let text = stats.as_ref().ok()?["completeFrom"].as_str()?;
+    Timestamp::parse(text).ok()
 }
 
 /// The form that selects the winner of an A/B test.

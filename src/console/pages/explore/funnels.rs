@@ -1,6 +1,7 @@
 //! Funnels as steps with their shares.
 
 use http::Method;
+use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -21,7 +22,10 @@ use crate::{
 const STEPS_MAX: usize = 20;
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Funnel {
+    #[serde(default)]
+    complete_from: Option<Timestamp>,
     entered: u64,
     steps: Vec<Step>,
     #[serde(default)]
@@ -84,6 +88,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     Ok(html! {
         section class="card" {
             h2 { (view::count(funnel.entered)) " people entered" }
+            (view::complete_from(funnel.complete_from, visitor.zone()))
             (steps("All people", &funnel.steps))
             (view::sources(&sources))
         }

@@ -19,7 +19,10 @@ use crate::{
 };
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Retention {
+    #[serde(default)]
+    complete_from: Option<Timestamp>,
     cohorts: Vec<Cohort>,
 }
 
@@ -61,6 +64,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     Ok(html! {
         section class="card" {
             h2 { "Cohorts" }
+            (view::complete_from(retention.complete_from, visitor.zone()))
             (cohorts(&retention, visitor.zone()))
             (view::sources(&sources))
         }

@@ -36,7 +36,10 @@ const EVENTS_MAX: usize = 10;
 
 /// The answer of the API.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Trends {
+    #[serde(default)]
+    complete_from: Option<Timestamp>,
     intervals: Vec<Timestamp>,
     series: Vec<Line>,
 }
@@ -92,6 +95,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     Ok(html! {
         section class="card" {
             h2 class="unseen" { "Answer" }
+            (view::complete_from(trends.complete_from, visitor.zone()))
             @if trends.intervals.len() > 1 { (view::chart(&chart, &sources)) }
             (totals(&trends, &names))
             @if trends.intervals.len() <= 1 { (view::sources(&sources)) }

@@ -112,6 +112,7 @@ async fn track_traced(client: &Client) {
     let request = client
         .request(reqwest::Method::POST, "/events/track")
         .header("traceparent", format!("00-{TRACE}-{PARENT}-01"))
+        .header("tracestate", format!("vendor={TOKEN}"))
         .header("x-request-id", format!("{TOKEN}-request"));
     client.send(request.json(&event("1")), 200).await;
 }

@@ -5,10 +5,9 @@ use std::{future::poll_fn, pin::pin, sync::OnceLock};
 use http::HeaderMap;
 use opentelemetry::{
     Context, KeyValue,
-    propagation::TextMapPropagator as _,
+    propagation::{Extractor, TextMapPropagator as _},
     trace::{SpanKind, Status, TraceContextExt as _, Tracer as _},
 };
-use opentelemetry_http::HeaderExtractor;
 use opentelemetry_sdk::{propagation::TraceContextPropagator, trace::SdkTracer};
 
 /// What makes spans; absent where traces are off.
@@ -88,10 +87,26 @@ pub fn describe_active<const N: usize>(attributes: impl FnOnce() -> [KeyValue; N
 pub fn request(headers: &HeaderMap) -> Span {
     drawn(|drawing| {
         let parent = TraceContextPropagator::new()
-            .extract_with_context(&Context::new(), &HeaderExtractor(headers));
+            .extract_with_context(&Context::new(), &TraceParent(headers));
         let builder = drawing.tracer.span_builder("request").with_kind(SpanKind::Server);
         Span(Some(parent.with_span(drawing.tracer.build_with_context(builder, &parent))))
     })
+}
+
+/// The header `traceparent` alone: `tracestate` has texts that callers choose, and would be exported with every span.
+struct TraceParent<'h>(&'h HeaderMap);
+
+impl Extractor for TraceParent<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        if key != "traceparent" {
+            return None;
+        }
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent"]
+    }
 }
 
 /// The span of work that no request waits for.

@@ -1,9 +1,12 @@
 //! The state of every area, composed.
 
+use std::sync::Arc;
+
 use callbacks::CallbackState;
 use campaigns::CampaignState;
 use delivery::DeliveryState;
 use insights::ops::InsightState;
+use members::openid::OpenId;
 use privacy::PrivacyState;
 use recipient_pages::PageState;
 use sdk::SdkState;
@@ -20,6 +23,15 @@ pub struct SqlListener {
     pub port: u16,
 }
 
+/// How people reach the console.
+#[derive(Debug, Clone)]
+pub struct ConsoleSite {
+    /// The address by which people reach this server.
+    pub public_url: Url,
+    /// The OpenID provider, where there is one.
+    pub openid: Option<Arc<OpenId>>,
+}
+
 /// What a running server holds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct App {
@@ -32,8 +44,8 @@ pub struct App {
     /// The listener for SQL, where it is on.
     pub sql: Option<SqlListener>,
     pub privacy: PrivacyState,
-    /// The address by which people reach the console, where there is one.
-    pub console: Option<Url>,
+    /// The console, where there is one.
+    pub console: Option<ConsoleSite>,
 }
 
 impl App {

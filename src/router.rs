@@ -23,13 +23,15 @@ pub fn api(app: &App) -> Router {
     let proxies = TrustedProxies::from_ref(app);
     let api = openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)));
     match &app.console {
-        Some(public_url) => {
+        Some(site) => {
             let sql = app.sql.clone().map(|sql| console::SqlRouter {
                 router: sql_listener::router(sql.state),
                 port: sql.port,
             });
             let routers = console::Routers { api: api.clone(), sql };
-            api.merge(console::routes(app.services(), routers, public_url))
+            let site =
+                console::Site { public_url: site.public_url.clone(), openid: site.openid.clone() };
+            api.merge(console::routes(app.services(), routers, site))
         }
         None => api,
     }
@@ -88,7 +90,8 @@ fn managed(limit: &RateLimit, app: Option<&App>) -> OpenApiRouter {
         .merge(with_state(hosted_page::api::routes(), app.map(|app| &app.pages)))
         .merge(with_state(suppressions::api::routes(), services))
         .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)))
-        .merge(with_state(management::routes(), services));
+        .merge(with_state(management::routes(), services))
+        .merge(with_state(members::api::routes(), services));
     rate::limited(routes, limit)
 }
 

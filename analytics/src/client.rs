@@ -6,8 +6,6 @@ use clickhouse::{Client, Compression};
 
 use crate::{Analytics, error::AnalyticsError, reads::Read, uniqueness};
 
-/// Longest time a read may run in ClickHouse, in seconds.
-pub const READ_SECONDS_MAX: u32 = 10;
 /// Most rows one read may look at, in rows.
 pub const READ_ROWS_MAX: u64 = 2_000_000_000;
 /// Most rows one read may return, in rows: a page and its slack, or the buckets of an aggregate.
@@ -89,7 +87,10 @@ fn read_by(client: &Client, analytics: &Analytics, sql: &str) -> Read {
     let plain = analytics.uniqueness.is_proven().then(|| uniqueness::plain(sql));
     let sql = plain.as_deref().unwrap_or(sql);
     Read::new(client.query_raw(sql), analytics.reads.clone())
-        .with_setting("max_execution_time", READ_SECONDS_MAX.to_string())
+        .with_setting(
+            "max_execution_time",
+            analytics.reads.limits().execution_seconds().to_string(),
+        )
         .with_setting("timeout_overflow_mode", "throw")
         .with_setting("max_rows_to_read", READ_ROWS_MAX.to_string())
         .with_setting("read_overflow_mode", "throw")

@@ -35,7 +35,7 @@ pub enum AnalyticsError {
     /// More questions wait for their turn than may ([`crate::ReadLimits::waiting_max`]). Trying again may help.
     #[error("too many questions wait for clickhouse")]
     Busy,
-    /// The question ran longer than [`crate::client::READ_SECONDS_MAX`].
+    /// The question ran longer than [`crate::ReadLimits::execution_seconds`].
     #[error("the question took longer than it may")]
     Timeout(#[source] clickhouse::error::Error),
     /// The question would read, hold or return more than [`crate::client`] allows.

@@ -38,6 +38,14 @@ pub struct ReadLimits {
     pub waiting_max: usize,
 }
 
+impl ReadLimits {
+    /// Longest time a question may run in ClickHouse, in seconds: two thirds of the whole, so that its answer can still
+    /// arrive.
+    pub fn execution_seconds(self) -> u64 {
+        (self.time_max.as_secs() * 2 / 3).max(1)
+    }
+}
+
 impl Default for ReadLimits {
     /// 15 seconds, 32 in flight, 256 waiting.
     fn default() -> Self {
@@ -69,6 +77,10 @@ impl Drop for Waiting<'_> {
 }
 
 impl Reads {
+    pub(crate) fn limits(&self) -> ReadLimits {
+        self.0.limits
+    }
+
     pub(crate) fn new(limits: ReadLimits) -> Self {
         Self(Arc::new(Inner {
             limits,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use clickhouse::Row;
 use serde::Deserialize;
 
-use crate::{Analytics, client, error::AnalyticsError};
+use crate::{Analytics, error::AnalyticsError};
 
 const STATE: &str = include_str!("sql/uniqueness_state.sql");
 const UNPROVEN: &str = include_str!("sql/uniqueness_unproven.sql");
@@ -95,7 +95,7 @@ impl Analytics {
         for month in months.iter().chain([&ORDERS]) {
             self.record(*month, newest + 1, false, 0).await?;
         }
-        let longest_question = Duration::from_secs(u64::from(client::READ_SECONDS_MAX));
+        let longest_question = Duration::from_secs(self.reads.limits().execution_seconds());
         tokio::time::sleep(VALID + longest_question).await;
         Ok(())
     }

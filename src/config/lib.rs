@@ -9,6 +9,7 @@ mod callbacks;
 mod channels;
 mod console;
 mod delivery;
+mod openid;
 mod retention;
 mod source;
 mod sql;
@@ -30,6 +31,7 @@ pub use self::{
     channels::{Channels, ProviderSettings},
     console::Console,
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
+    openid::OpenId,
     retention::Retention,
     source::{Environment, Flags},
     sql::{Sql, SqlListen},
@@ -104,6 +106,9 @@ pub struct Settings {
     pub backup: Backup,
     pub sql: Sql,
     pub telemetry: Telemetry,
+    /// The provider whose accounts sign in at the console.
+    #[serde(default)]
+    pub openid: OpenId,
     /// How phone numbers are read.
     #[serde(default)]
     pub phone_numbers: PhoneNumbers,
@@ -421,6 +426,12 @@ impl Settings {
         providers.check_callbacks(&self.callbacks)
     }
 
+    /// The first invalid value of sections that check themselves: the key and the reason.
+    fn section_fault(&self) -> Option<(&'static str, String)> {
+        let retention = self.retention.fault();
+        retention.or_else(|| self.telemetry.fault()).or_else(|| self.openid.fault())
+    }
+
     /// Checks that types cannot express.
     fn check(&self, providers: &dyn ProviderSettings) -> Result<(), Error> {
         let refuse = |key: &str, reason: &str| {
@@ -465,7 +476,7 @@ impl Settings {
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);
         }
-        if let Some((key, reason)) = self.retention.fault().or_else(|| self.telemetry.fault()) {
+        if let Some((key, reason)) = self.section_fault() {
             return refuse(key, &reason);
         }
         for (key, value) in self.positive_settings() {

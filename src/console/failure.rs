@@ -1,10 +1,12 @@
 //! Why a page, or a part of it, cannot be shown.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use http::StatusCode;
+use http::{StatusCode, header::RETRY_AFTER};
 use kernel::Error;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -27,6 +29,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// One text for each field that broke a rule; each begins with the field's path.
     pub(crate) errors: Vec<String>,
+    /// When it may be tried again, where that is known.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// The result of what may fail for a page.
@@ -42,7 +46,7 @@ struct ErrorBody {
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), errors: Vec::new() }
+        Self { status, message: message.into(), errors: Vec::new(), retry_after: None }
     }
 
     /// There is nothing at this address.
@@ -61,10 +65,18 @@ impl Failure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
     }
 
+    /// Says in the answer when it may be tried again.
+    pub(crate) fn hint(&self, mut response: Response) -> Response {
+        if let Some(wait) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, wait.as_secs().max(1).into());
+        }
+        response
+    }
+
     /// The refusal that an answer of the API is.
     pub(crate) fn of_answer(status: StatusCode, body: &[u8]) -> Self {
         match serde_json::from_slice::<ErrorBody>(body) {
-            Ok(ErrorBody { message, errors }) => Self { status, message, errors },
+            Ok(ErrorBody { message, errors }) => Self { errors, ..Self::new(status, message) },
             Err(_) => {
                 Self::new(status, status.canonical_reason().unwrap_or("The API did not answer"))
             }
@@ -193,7 +205,7 @@ impl From<Error> for Failure {
             }
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, error.message())
+        Self { retry_after: error.retry_after(), ..Self::new(status, error.message()) }
     }
 }
 

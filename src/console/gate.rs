@@ -94,7 +94,7 @@ async fn headers(request: Request, next: Next) -> Response {
 async fn bare(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     match response.extensions().get::<Failure>() {
-        Some(failure) => view::bare_page(failure.status, &failure.title(), &failure.content()),
+        Some(failure) => alone(failure),
         None => response,
     }
 }
@@ -217,7 +217,7 @@ fn is_same(sent: &[u8], own: &str) -> bool {
 }
 
 fn alone(failure: &Failure) -> Response {
-    view::bare_page(failure.status, &failure.title(), &failure.content())
+    failure.hint(view::bare_page(failure.status, &failure.title(), &failure.content()))
 }
 
 /// The page of a failure; beside the page where a part of it was asked for.
@@ -225,11 +225,11 @@ fn shown(visitor: &Visitor, failure: &Failure, is_part: bool) -> Response {
     if is_part {
         return beside_failure(failure);
     }
-    visitor.page_of_failure(failure)
+    failure.hint(visitor.page_of_failure(failure))
 }
 
 fn beside_failure(failure: &Failure) -> Response {
-    beside(failure.status, &html! { p class="toast" { (failure.text()) } })
+    failure.hint(beside(failure.status, &html! { p class="toast" { (failure.text()) } }))
 }
 
 /// An answer to a request for a part of a page that leaves the page as it is, with all that was typed.

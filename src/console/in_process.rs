@@ -172,7 +172,24 @@ impl Call<'_> {
         })
     }
 
-    /// The answer as it begins, whatever its status: for those that go on.
+    /// A successful answer as it begins, for those that go on or are long.
+    ///
+    /// # Errors
+    /// What the API refuses, or a failure.
+    pub(crate) async fn begun(self) -> PageResult<Response> {
+        let answer = self.answer().await?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.into_body().collect().await;
+        Err(Failure::of_answer(
+            status,
+            &body.map_err(|fault| Failure::internal(&fault))?.to_bytes(),
+        ))
+    }
+
+    /// The answer as it begins, whatever its status.
     ///
     /// # Errors
     /// When the path is none.

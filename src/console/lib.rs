@@ -9,6 +9,7 @@
 
 mod assets;
 mod failure;
+mod form;
 mod gate;
 mod in_process;
 mod pages;
@@ -19,7 +20,10 @@ mod visitor;
 
 pub mod sign_in;
 
+use std::sync::Arc;
+
 use axum::{Router, response::Redirect, routing::get};
+use members::openid::OpenId;
 use url::Url;
 use web::Services;
 
@@ -29,6 +33,10 @@ use self::state::ConsoleState;
 pub(crate) const HOME: &str = "/console";
 /// The address that signs in.
 pub(crate) const SIGN_IN: &str = "/console/login";
+/// The address that leads to the OpenID provider.
+pub(crate) const OPENID: &str = "/console/login/openid";
+/// The address to which the OpenID provider leads back.
+pub const OPENID_CALLBACK: &str = "/console/login/openid/callback";
 /// The address that signs out.
 pub(crate) const SIGN_OUT: &str = "/console/logout";
 
@@ -47,9 +55,18 @@ pub struct SqlRouter {
     pub port: u16,
 }
 
-/// The pages, and the way to them from `/`. `public_url` is the address by which people reach this server.
-pub fn routes(services: &Services, routers: Routers, public_url: &Url) -> Router {
-    let state = ConsoleState::new(services.clone(), routers, public_url, pages::entries());
+/// How people reach the console, and who vouches for them.
+#[derive(Debug)]
+pub struct Site {
+    /// The address by which people reach this server.
+    pub public_url: Url,
+    /// The OpenID provider, where there is one.
+    pub openid: Option<Arc<OpenId>>,
+}
+
+/// The pages, and the way to them from `/`.
+pub fn routes(services: &Services, routers: Routers, site: Site) -> Router {
+    let state = ConsoleState::new(services.clone(), routers, site, pages::entries());
     let to_home = async || Redirect::temporary(HOME);
     Router::new()
         .route("/", get(to_home))

@@ -3,13 +3,13 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use axum::extract::FromRef;
-use url::Url;
+use members::{Passwords, openid::OpenId};
 use web::{
     Services,
     http::{BodyBudget, TrustedProxies, failures::FailureRate},
 };
 
-use crate::{Routers, in_process::Api, view::Entry};
+use crate::{Routers, Site, in_process::Api, view::Entry};
 
 /// Failed attempts to sign in that a peer has in a minute.
 const SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
@@ -33,6 +33,8 @@ struct Inner {
     sign_in_failures: FailureRate,
     session_failures: FailureRate,
     entries: Vec<Entry>,
+    openid: Option<Arc<OpenId>>,
+    passwords: Passwords,
 }
 
 /// The listener for SQL.
@@ -47,9 +49,10 @@ impl ConsoleState {
     pub(crate) fn new(
         services: Services,
         routers: Routers,
-        public_url: &Url,
+        site: Site,
         entries: Vec<Entry>,
     ) -> Self {
+        let Site { public_url, openid } = site;
         Self(Arc::new(Inner {
             api: Api::new(routers.api, services.clock().clone()),
             sql: routers.sql.map(|sql| SqlApi {
@@ -62,6 +65,8 @@ impl ConsoleState {
             sign_in_failures: FailureRate::per_minute("console_sign_in", SIGN_IN_FAILURES),
             session_failures: FailureRate::per_minute("console_session", SESSION_FAILURES),
             entries,
+            openid,
+            passwords: Passwords::default(),
         }))
     }
 
@@ -90,6 +95,15 @@ impl ConsoleState {
 
     pub(crate) fn sign_in_failures(&self) -> &FailureRate {
         &self.0.sign_in_failures
+    }
+
+    /// The OpenID provider, where there is one.
+    pub(crate) fn openid(&self) -> Option<&OpenId> {
+        self.0.openid.as_deref()
+    }
+
+    pub(crate) fn passwords(&self) -> &Passwords {
+        &self.0.passwords
     }
 
     pub(crate) fn session_failures(&self) -> &FailureRate {

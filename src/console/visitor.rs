@@ -11,6 +11,7 @@ use kernel::{Timestamp, zone::Zone};
 use maud::{Markup, html};
 use web::auth::{ScopeName, ScopeSet, SignedIn};
 
+pub(crate) use crate::form::Form;
 use crate::{
     failure::Failure,
     in_process::{Asker, Call},
@@ -171,44 +172,5 @@ impl<S: Sync> FromRequestParts<S> for Visitor {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let found = parts.extensions.get::<Self>().cloned();
         found.ok_or_else(|| Failure::internal(&"a page outside of the gate"))
-    }
-}
-
-/// The fields of a form that was sent. Its CSRF token has been checked.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Form(Arc<Vec<(String, String)>>);
-
-impl Form {
-    pub(crate) fn new(fields: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self(Arc::new(fields.into_iter().collect()))
-    }
-
-    /// The value of a field as it was sent.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    /// The value without spaces around it; `None` where nothing is left.
-    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
-        self.text(name).map(str::trim).filter(|text| !text.is_empty())
-    }
-
-    /// Every field in its order, for forms whose fields have indices.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
-    /// Every value of a field that may be there several times.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Form {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let found = parts.extensions.get::<Self>().cloned();
-        found.ok_or_else(|| Failure::internal(&"a form outside of the gate"))
     }
 }

@@ -32,7 +32,9 @@ pub(super) fn start(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     };
     let client = ClientOptions { roots: Arc::new(roots(None)?), http2_only: false };
     let client = Collector { client: Client::new(&client), runtime: Handle::current() };
-    Ok(Some(Traces::start(options, client).map_err(anyhow::Error::msg)?))
+    let traces = Traces::start(options, client).map_err(anyhow::Error::msg);
+    let what = "traces cannot be exported as telemetry.* and OTEL_EXPORTER_OTLP_* say";
+    Ok(Some(traces.context(what)?))
 }
 
 /// Calls the collector. Batches come from a thread of their own, so calls are made on the runtime.

@@ -8,6 +8,7 @@ mod arrivals;
 mod collector;
 mod limits;
 mod open_files;
+mod openid;
 mod ports;
 mod stores;
 
@@ -544,7 +545,7 @@ fn assemble(
         insights: InsightState::new(delivery.contacts().clone()),
         sql: sql_listener(settings, &delivery),
         privacy: privacy(data_dir, privacy_spool, &delivery),
-        console: (settings.console == config::Console::On).then(|| settings.public_url()),
+        console: openid::console(settings, delivery.clock())?,
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
             in_app: LiveCampaigns::default(),

@@ -72,9 +72,10 @@ impl Demo {
 
 /// The lines with the link that signs in at the console, where there is one.
 async fn link_line(app: &App, workspace: WorkspaceId) -> anyhow::Result<String> {
-    let Some(public_url) = &app.console else { return Ok(String::new()) };
+    let Some(site) = &app.console else { return Ok(String::new()) };
     let new = NewLink { workspace, actor: LINK_ACTOR.to_owned(), scopes: ScopeSet::all() };
-    let url = console::sign_in::create_link(app.db(), app.clock().now(), public_url, &new).await?;
+    let url =
+        console::sign_in::create_link(app.db(), app.clock().now(), &site.public_url, &new).await?;
     Ok(format!("The console, signed in once by this link within an hour:\n\n  {url}\n\n"))
 }
 

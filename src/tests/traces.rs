@@ -1,6 +1,6 @@
 //! Traces: what a collector gets, and what a collector that fails costs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, io::Read as _, sync::Arc};
 
 use axum::{
     Router,
@@ -9,6 +9,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::post,
 };
+use flate2::read::GzDecoder;
+use futures_util::future::join_all;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{AnyValue, KeyValue, any_value},
@@ -58,12 +60,21 @@ impl Collector {
         (url, collector)
     }
 
-    fn requests(&self) -> Vec<ExportTraceServiceRequest> {
+    /// The bodies of calls, as they were before they were compressed.
+    fn bodies(&self) -> Vec<Vec<u8>> {
         let calls = self.calls.lock();
-        calls
-            .iter()
-            .map(|(_, body)| ExportTraceServiceRequest::decode(body.clone()).unwrap())
-            .collect()
+        let read = |(headers, body): &(HeaderMap, Bytes)| {
+            assert_eq!(headers["content-encoding"], "gzip");
+            let mut plain = Vec::new();
+            GzDecoder::new(&body[..]).read_to_end(&mut plain).unwrap();
+            plain
+        };
+        calls.iter().map(read).collect()
+    }
+
+    fn requests(&self) -> Vec<ExportTraceServiceRequest> {
+        let bodies = self.bodies();
+        bodies.iter().map(|body| ExportTraceServiceRequest::decode(&body[..]).unwrap()).collect()
     }
 
     fn spans(&self) -> Vec<Span> {
@@ -89,6 +100,8 @@ fn environment(endpoint: &str) -> Vec<(&'static str, String)> {
     vec![
         ("MILLRACE_TELEMETRY__OTLP_ENDPOINT", endpoint.to_owned()),
         ("MILLRACE_TELEMETRY__OTLP_HEADERS", "x-team=shop".to_owned()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-region=eu".to_owned()),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip".to_owned()),
         ("MILLRACE_TELEMETRY__TRACES_RATIO", "1".to_owned()),
     ]
 }
@@ -171,7 +184,10 @@ async fn a_collector_gets_spans_of_requests_and_work_without_data_of_people() {
     assert!(attributes(&insert.attributes)["db.query.summary"].starts_with("INSERT "));
 
     let (headers, _) = collector.calls.lock()[0].clone();
-    assert_eq!(headers["x-team"], "shop");
+    assert_eq!(
+        (&headers["x-team"], &headers["x-region"]),
+        (&"shop".parse().unwrap(), &"eu".parse().unwrap())
+    );
     let resource = collector.requests()[0].resource_spans[0].resource.clone().unwrap();
     assert_eq!(attributes(&resource.attributes)["service.name"], "millrace");
     eventually("sent spans are counted", || async {
@@ -183,8 +199,8 @@ async fn a_collector_gets_spans_of_requests_and_work_without_data_of_people() {
     client.get("/lists", 200).await;
     assert!(process.stop().await.success());
     assert!(collector.spans().iter().any(|span| span.name == "GET /lists"));
-    for (_, body) in collector.calls.lock().iter() {
-        let text = String::from_utf8_lossy(body);
+    for body in collector.bodies() {
+        let text = String::from_utf8_lossy(&body);
         assert!(!text.contains(TOKEN), "{text}");
     }
 }
@@ -209,4 +225,35 @@ async fn a_collector_that_fails_costs_spans_and_nothing_else() {
         .await;
         assert!(process.stop().await.success(), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_does_not_decide_that_it_is_traced() {
+    let (url, collector) = Collector::start(Answer::Taken);
+    let mut environment = environment(&url);
+    environment.push(("MILLRACE_TELEMETRY__TRACES_RATIO", "0".to_owned()));
+    let (process, key) = Process::start(&data_dir("traces-none"), &environment).await;
+    track_traced(&process.client(&key.unwrap())).await;
+    // What waits leaves before the end.
+    assert!(process.stop().await.success());
+    assert_eq!(collector.spans(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_above_the_limit_are_dropped_and_counted_and_requests_go_on() {
+    /// The collector holds a batch for five seconds, so a few thousand do on a machine that is not busy.
+    const REQUESTS_MAX: usize = 100_000;
+    let (url, _) = Collector::start(Answer::Never);
+    let (process, key) = Process::start(&data_dir("traces-many"), &environment(&url)).await;
+    let client = process.client(&key.unwrap());
+    let mut requests = 0;
+    while spans_counted(&process, "dropped").await == 0.0 {
+        assert!(requests < REQUESTS_MAX, "no span was dropped");
+        for _ in 0..20 {
+            join_all((0..20).map(|_| client.get("/no-such-path", 404))).await;
+        }
+        requests += 400;
+    }
+    client.post("/events/track", &event("1"), 200).await;
+    assert!(process.stop().await.success());
 }

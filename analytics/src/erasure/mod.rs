@@ -7,13 +7,15 @@
 mod export;
 mod parts;
 
-use clickhouse::Row;
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use clickhouse::{Row, query::Query};
 use serde::Deserialize;
 use uuid::Uuid;
 
 pub use self::{
     export::{events_of, message_events_of},
-    parts::{keep_old_parts, old_parts, remove_old_parts_soon},
+    parts::{DetachedPart, drop_detached_copies, keep_old_parts, old_parts, remove_old_parts_soon},
 };
 
 use crate::{Analytics, error::AnalyticsError};
@@ -26,7 +28,11 @@ const ANONYMIZED_ID: &str = include_str!("../sql/erase_anonymized_id.sql");
 const ANONYMIZE_TIMELINE: &str = include_str!("../sql/erase_anonymize_timeline.sql");
 const ANONYMIZE_ORDERS: &str = include_str!("../sql/erase_anonymize_orders.sql");
 const ANONYMIZE_EVENTS: &str = include_str!("../sql/erase_anonymize_events.sql");
+const SUBJECT: &str = include_str!("../sql/erase_subject.sql");
 const UNFINISHED: &str = include_str!("../sql/erase_unfinished.sql");
+
+/// Identifiers of one query for their hashes: they are a part of its address.
+const IDS_PER_QUERY: usize = 256;
 
 /// A random key of an erasure. Hashes with it say nothing once it is gone.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +56,8 @@ pub struct ErasedPeople {
     pub workspace: Uuid,
     /// A key of this erasure.
     pub key: HashKey,
+    /// The number of this call among those with the same key and other identifiers; a repeated call has it again.
+    pub part: usize,
     /// Internal, external and anonymous ids, and aliases.
     pub ids: Vec<String>,
 }
@@ -59,7 +67,17 @@ pub struct ErasedPeople {
 pub struct HashedPeople {
     workspace: Uuid,
     key: HashKey,
+    part: usize,
     hashes: String,
+}
+
+/// A person whose events stay without them.
+#[derive(Debug, Clone)]
+pub struct AnonymizedPerson {
+    /// The id of no profile that the events go on with.
+    pub subject: String,
+    /// Internal, external and anonymous ids, and aliases.
+    pub ids: Vec<String>,
 }
 
 /// The statements of one stage. Those of a stage may run at once; each stage needs those before to be finished.
@@ -85,16 +103,82 @@ pub async fn hashed(
     analytics: &Analytics,
     people: &ErasedPeople,
 ) -> Result<HashedPeople, AnalyticsError> {
-    let hashes: Vec<u64> = analytics
+    let hashes = hashes(analytics, people.key, &people.ids).await?;
+    let ErasedPeople { workspace, key, part, .. } = *people;
+    Ok(HashedPeople { workspace, key, part, hashes: list(&hashes) })
+}
+
+/// The hash of each identifier, in their order.
+async fn hashes(
+    analytics: &Analytics,
+    key: HashKey,
+    ids: &[String],
+) -> Result<Vec<u64>, AnalyticsError> {
+    let mut hashes = Vec::with_capacity(ids.len());
+    for part in ids.chunks(IDS_PER_QUERY) {
+        let query = analytics
+            .client()
+            .query_raw(HASHES)
+            .param("first", key.first)
+            .param("second", key.second)
+            .param("ids", part.to_vec());
+        hashes.extend(query.fetch_all::<u64>().await?);
+    }
+    Ok(hashes)
+}
+
+fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    values.join(", ")
+}
+
+/// A statement with the hashes of many people in it.
+fn long_statement(analytics: &Analytics, sql: &str) -> Query {
+    analytics
         .client()
-        .query_raw(HASHES)
-        .param("first", people.key.first)
-        .param("second", people.key.second)
-        .param("ids", people.ids.clone())
-        .fetch_all()
-        .await?;
-    let hashes: Vec<String> = hashes.iter().map(u64::to_string).collect();
-    Ok(HashedPeople { workspace: people.workspace, key: people.key, hashes: hashes.join(", ") })
+        .query_raw(sql)
+        .with_setting("max_query_size", "67108864")
+        .with_setting("max_ast_elements", "10000000")
+        .with_setting("max_expanded_ast_elements", "10000000")
+}
+
+/// Stores the events of people of a workspace again with nothing but name, time and money, each under the subject of its
+/// person. What is stored so already is left.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub async fn anonymize(
+    analytics: &Analytics,
+    workspace: Uuid,
+    key: HashKey,
+    people: &[AnonymizedPerson],
+) -> Result<(), AnalyticsError> {
+    let ids: Vec<String> = people.iter().flat_map(|person| person.ids.iter().cloned()).collect();
+    let hashes = hashes(analytics, key, &ids).await?;
+    let subjects = people.iter().flat_map(|person| person.ids.iter().map(|_| &person.subject));
+    // An identifier of several people stands for the first.
+    let mut subject_of = BTreeMap::new();
+    for (hash, subject) in hashes.into_iter().zip(subjects) {
+        subject_of.entry(hash).or_insert(format!("'{subject}'"));
+    }
+    if subject_of.is_empty() {
+        return Ok(());
+    }
+    let hashed = HashedPeople { workspace, key, part: 0, hashes: list(subject_of.keys()) };
+    let subjects = list(subject_of.values());
+    // In the order of the writer: an event that is stored is in the others already.
+    for sql in [ANONYMIZE_TIMELINE, ANONYMIZE_ORDERS, ANONYMIZE_EVENTS] {
+        let sql =
+            hashed.filled(&sql.replace("$subject$", SUBJECT)).replace("$subjects$", &subjects);
+        long_statement(analytics, &sql)
+            .with_setting("async_insert", "0")
+            .param("workspace", workspace.to_string())
+            .param("first", key.first)
+            .param("second", key.second)
+            .execute()
+            .await?;
+    }
+    Ok(())
 }
 
 impl HashedPeople {
@@ -105,14 +189,15 @@ impl HashedPeople {
 
     /// The condition that an event is theirs.
     fn theirs(&self) -> String {
-        THEIRS
-            .replace("$workspace$", &self.workspace.to_string())
-            .replace("$hash$(", &self.key.function())
-            .replace("$hashes$", &self.hashes)
+        self.filled(THEIRS)
     }
 
     fn filled(&self, sql: &str) -> String {
-        sql.replace("$theirs$", &self.theirs()).replace("$anonymized_id$", ANONYMIZED_ID)
+        sql.replace("$theirs$", THEIRS)
+            .replace("$anonymized_id$", ANONYMIZED_ID)
+            .replace("$workspace$", &self.workspace.to_string())
+            .replace("$hash$(", &self.key.function())
+            .replace("$hashes$", &self.hashes)
     }
 
     /// Remembers the keys of their events as hashes, and takes the events out of the counts by day, once.
@@ -120,41 +205,18 @@ impl HashedPeople {
     /// # Errors
     /// When ClickHouse is away.
     pub async fn remember(&self, analytics: &Analytics) -> Result<(), AnalyticsError> {
-        analytics.client().query_raw(&self.filled(REMEMBER_KEYS)).execute().await?;
-        let token = format!("erased-{:x}-{:x}", self.key.first, self.key.second);
-        analytics
-            .client()
-            .query_raw(&self.filled(COUNT_LESS))
+        long_statement(analytics, &self.filled(REMEMBER_KEYS)).execute().await?;
+        let mut token = format!("erased-{:x}-{:x}", self.key.first, self.key.second);
+        // The first part has the token of releases that knew one alone.
+        if self.part > 0 {
+            let _ = write!(token, "-{}", self.part);
+        }
+        long_statement(analytics, &self.filled(COUNT_LESS))
             .with_setting("async_insert", "0")
             .with_setting("max_insert_threads", "1")
             .with_setting("insert_deduplication_token", token)
             .execute()
             .await?;
-        Ok(())
-    }
-
-    /// Stores their events again with nothing but name, time and money, under `subject`. What is stored so already is left.
-    ///
-    /// # Errors
-    /// When ClickHouse is away.
-    pub async fn anonymize(
-        &self,
-        analytics: &Analytics,
-        subject: &str,
-    ) -> Result<(), AnalyticsError> {
-        // In the order of the writer: an event that is stored is in the others already.
-        for sql in [ANONYMIZE_TIMELINE, ANONYMIZE_ORDERS, ANONYMIZE_EVENTS] {
-            analytics
-                .client()
-                .query_raw(&self.filled(sql))
-                .with_setting("async_insert", "0")
-                .param("workspace", self.workspace.to_string())
-                .param("subject", subject)
-                .param("first", self.key.first)
-                .param("second", self.key.second)
-                .execute()
-                .await?;
-        }
         Ok(())
     }
 
@@ -196,13 +258,10 @@ impl HashedPeople {
             ],
         };
         for statement in statements {
-            analytics
-                .client()
-                .query_raw(&statement)
+            long_statement(analytics, &statement)
                 .with_setting("mutations_sync", "0")
                 // Sets of a subquery are the same on every replica: nothing of these people is written any more.
                 .with_setting("allow_nondeterministic_mutations", "1")
-                .with_setting("max_query_size", "67108864")
                 .execute()
                 .await?;
         }

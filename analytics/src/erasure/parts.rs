@@ -2,9 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use clickhouse::Row;
+use serde::Deserialize;
+
 use crate::{Analytics, error::AnalyticsError};
 
 const OLD_PARTS: &str = include_str!("../sql/erase_old_parts.sql");
+
+const DETACHED_PARTS: &str = include_str!("../sql/erase_detached_parts.sql");
+
+/// Why ClickHouse detaches parts whose rows other parts have.
+const COPIES: [&str; 6] = [
+    "clone",
+    "deleting",
+    "ignored",
+    "merge-not-byte-identical",
+    "mutate-not-byte-identical",
+    "tmp-fetch",
+];
 
 /// Tables with rows of people.
 const TABLES: [&str; 8] = [
@@ -64,4 +79,47 @@ pub async fn old_parts(analytics: &Analytics) -> Result<BTreeSet<String>, Analyt
     let parts = analytics.client().query_raw(OLD_PARTS).param("tables", tables);
     let parts: Vec<String> = parts.fetch_all().await?;
     Ok(parts.into_iter().collect())
+}
+
+/// A part that is in the folder of its table and not in the table.
+#[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
+pub struct DetachedPart {
+    /// The table that it was a part of.
+    pub table: String,
+    /// The name of its folder.
+    pub name: String,
+    /// Why ClickHouse detached it; empty where a person did.
+    reason: String,
+}
+
+impl DetachedPart {
+    /// Whether other parts have its rows.
+    fn is_copy(&self) -> bool {
+        COPIES.contains(&self.reason.as_str())
+    }
+}
+
+/// Drops detached parts that are copies, and returns the others: they may be the only ones with their rows, and rows of
+/// erased people may be among these.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub async fn drop_detached_copies(
+    analytics: &Analytics,
+) -> Result<Vec<DetachedPart>, AnalyticsError> {
+    let tables = TABLES.map(str::to_owned).to_vec();
+    let found = analytics.client().query_raw(DETACHED_PARTS).param("tables", tables);
+    let found: Vec<DetachedPart> = found.fetch_all().await?;
+    let (copies, others) = found.into_iter().partition(DetachedPart::is_copy);
+    for DetachedPart { table, name, .. } in copies {
+        let statement = format!("ALTER TABLE {table} DROP DETACHED PART {{name:String}}");
+        analytics
+            .client()
+            .query_raw(&statement)
+            .param("name", name)
+            .with_setting("allow_drop_detached", "1")
+            .execute()
+            .await?;
+    }
+    Ok(others)
 }

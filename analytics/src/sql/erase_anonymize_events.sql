@@ -1,9 +1,9 @@
--- Stores the events of a person again, with nothing but name, time and money, under an id of no profile.
+-- Stores the events of people again, with nothing but name, time and money, under ids of no profile.
 INSERT INTO events
     (workspace_id, event_name, day, timestamp, seq, user_id, anonymous_id, service_user_id, alias_label, alias_name, event_id,
      session_id, device_id, received_at, properties, numbers, order_id, revenue, currency, base_revenue, base_currency,
      has_revenue, is_unique)
-SELECT workspace_id, event_name, day, timestamp, seq, '', '', {subject:String}, '', '', $anonymized_id$,
+SELECT workspace_id, event_name, day, timestamp, seq, '', '', $subject$, '', '', $anonymized_id$,
     '', '', timestamp,
     concat('{', arrayStringConcat(arrayConcat(
         arrayMap(name -> concat('"', name, '":', JSONExtractRaw(properties, name)),
@@ -16,5 +16,5 @@ SELECT workspace_id, event_name, day, timestamp, seq, '', '', {subject:String}, 
     has_revenue, 1
 FROM events FINAL
 WHERE $theirs$ AND $anonymized_id$ NOT IN (
-    SELECT event_id FROM events WHERE workspace_id = {workspace:UUID} AND service_user_id = {subject:String}
+    SELECT event_id FROM events WHERE workspace_id = {workspace:UUID} AND service_user_id IN ($subjects$)
 )

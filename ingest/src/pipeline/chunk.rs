@@ -25,8 +25,10 @@ pub(super) struct Chunk {
     pub frames: u64,
     /// Positions of frames that give no rows.
     pub skipped: Vec<Position>,
-    /// Arrival numbers of events that are not stored; none where repeats are not looked for.
-    pub left_out: Option<HashSet<u64>>,
+    /// Arrival numbers of events that are not stored.
+    pub left_out: HashSet<u64>,
+    /// Whether repeats are left out. Otherwise ClickHouse collapses them when it reads and merges.
+    pub is_unique: bool,
     /// One block per partition of each table, in the order of their inserts.
     pub partitions: Vec<Partition>,
     /// Frames that are no batches.
@@ -44,15 +46,16 @@ pub(super) struct Chunk {
 pub(super) struct Rows {
     /// The frames' batches, in order.
     pub batches: Vec<Batch>,
-    /// Arrival numbers of events whose key came before: they are not stored. None where repeats are not looked for, and
-    /// ClickHouse collapses them when it reads and merges.
-    pub left_out: Option<HashSet<u64>>,
+    /// Arrival numbers of events that are not stored.
+    pub left_out: HashSet<u64>,
+    /// Whether repeats are left out. Otherwise ClickHouse collapses them when it reads and merges.
+    pub is_unique: bool,
 }
 
 impl Rows {
     /// Whether an event is stored.
     fn is_stored(&self, seq: u64) -> bool {
-        self.left_out.as_ref().is_none_or(|left_out| !left_out.contains(&seq))
+        !self.left_out.contains(&seq)
     }
 }
 

@@ -113,8 +113,7 @@ pub(super) fn messages(batches: &[Batch]) -> Option<Partition> {
 
 /// Some rows of one target; of one that is derived from events none.
 pub(super) fn range(rows: &Rows, target: InsertTarget, range: &Range<usize>) -> Vec<Bytes> {
-    let is_unique = rows.left_out.is_some();
-    let mut events = if is_unique { EventColumns::unique() } else { EventColumns::default() };
+    let mut events = if rows.is_unique { EventColumns::unique() } else { EventColumns::default() };
     let mut messages = MessageColumns::default();
     for_each_row(rows, target, range, |header, record| match record {
         Record::Event(event) => events.push(header, &event),

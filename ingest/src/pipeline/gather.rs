@@ -16,7 +16,7 @@ use super::{
     chunk::{Chunk, Partition, Permit, Permits},
     dead_letters::DeadLetter,
     encode::{self, Months},
-    repeats::{Found, Interrupted, RepeatFinder},
+    repeats::{ErasedFinder, Found, Interrupted, RepeatFinder},
 };
 use crate::{
     record::{Batch, BatchHeader, BatchKind},
@@ -37,13 +37,20 @@ pub(super) struct Gather {
     pub heartbeat: Heartbeat,
     pub permits: Permits,
     pub chunks: mpsc::Sender<Chunk>,
-    /// None where several processes write: ClickHouse collapses repeats then.
-    pub repeats: Option<RepeatFinder>,
+    pub finder: Finder,
     /// Where batches ended before the last stop: they are cut there again, so that ClickHouse knows
     /// their tokens.
     pub noted: VecDeque<Position>,
     /// Cuts handed on and not yet committed.
     pub cuts: Vec<Position>,
+}
+
+/// Finds events that are not stored.
+pub(super) enum Finder {
+    /// Repeats, where this process is the only writer.
+    Repeats(RepeatFinder),
+    /// Events of erased people, where several processes write: ClickHouse collapses other repeats then.
+    Erased(ErasedFinder),
 }
 
 /// A chunk being gathered.
@@ -231,6 +238,7 @@ impl Gather {
             end: open.end,
             frames: open.frames,
             partitions,
+            is_unique: self.is_unique(),
             left_out,
             skipped: open.skipped,
             unreadable: open.unreadable,
@@ -241,21 +249,21 @@ impl Gather {
     }
 
     /// The blocks of a chunk in the order of their inserts, and what they leave out.
-    fn partitions(
-        &mut self,
-        open: &Open,
-    ) -> Result<(Option<HashSet<u64>>, Vec<Partition>), Interrupted> {
+    fn partitions(&mut self, open: &Open) -> Result<(HashSet<u64>, Vec<Partition>), Interrupted> {
         let batches = open.batches.as_slice();
-        let mut months = Months::new(open.rows, self.repeats.is_some());
-        let Found { left_out, orders } = if let Some(finder) = &mut self.repeats {
-            finder.find(open.first..open.end.position, batches, &mut months)?
-        } else {
-            for batch in batches {
-                for event in batch.events() {
-                    months.push(batch.header(), &event);
-                }
+        let mut months = Months::new(open.rows, self.is_unique());
+        let Found { left_out, orders } = match &mut self.finder {
+            Finder::Repeats(finder) => {
+                finder.find(open.first..open.end.position, batches, &mut months)?
             }
-            Found::default()
+            Finder::Erased(finder) => {
+                for batch in batches {
+                    for event in batch.events() {
+                        months.push(batch.header(), &event);
+                    }
+                }
+                Found { left_out: finder.find(batches)?, ..Found::default() }
+            }
         };
         let mut partitions: Vec<Partition> = encode::orders(orders).into_iter().collect();
         partitions.extend(months.partitions(&left_out));
@@ -265,7 +273,12 @@ impl Gather {
             open.rows - left_out.len(),
             "each stored record is a row of one block"
         );
-        Ok((self.repeats.is_some().then_some(left_out), partitions))
+        Ok((left_out, partitions))
+    }
+
+    /// Whether each event is stored once without ClickHouse's doing.
+    fn is_unique(&self) -> bool {
+        matches!(self.finder, Finder::Repeats(_))
     }
 }
 

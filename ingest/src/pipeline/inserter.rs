@@ -186,7 +186,8 @@ impl Inserter {
                 // It was a batch when it was read first.
                 (!is_skipped).then(|| Batch::from_bytes(payload).ok()).flatten()
             });
-            return Rows { batches: batches.collect(), left_out: chunk.left_out.clone() };
+            let (left_out, is_unique) = (chunk.left_out.clone(), chunk.is_unique);
+            return Rows { batches: batches.collect(), left_out, is_unique };
         }
     }
 

@@ -70,10 +70,10 @@ use tokio::{
 
 use self::{
     chunk::Permits,
-    gather::Gather,
+    gather::{Finder, Gather},
     inserter::Inserter,
     metrics::PipelineMetrics,
-    repeats::{RepeatFinder, Upkeep},
+    repeats::{ErasedFinder, Lookups, RepeatFinder, Upkeep},
 };
 use crate::{
     record::Batch,
@@ -341,7 +341,7 @@ impl Parts {
             heartbeat: self.gathering.clone(),
             permits: Permits::new(CHUNKS_MAX),
             chunks: sender,
-            repeats: self.repeat_finder(cursor.clone(), uncertain_before),
+            finder: self.finder(cursor.clone(), uncertain_before),
             cuts: Vec::new(),
         };
         let inserter = Inserter {
@@ -390,17 +390,22 @@ impl Parts {
         Some(tasks)
     }
 
-    fn repeat_finder(&self, cursor: Cursor, uncertain_before: Position) -> Option<RepeatFinder> {
-        let keys = Arc::clone(self.landed_keys.as_ref()?);
-        let fingerprints = keys.lock().fingerprints();
-        Some(RepeatFinder {
-            keys,
-            fingerprints,
+    fn finder(&self, cursor: Cursor, uncertain_before: Position) -> Finder {
+        let lookups = Lookups {
             client: self.options.clickhouse.clone(),
             runtime: Handle::current(),
             flow: Arc::clone(&self.flow),
             heartbeat: self.gathering.clone(),
             metrics: PipelineMetrics::new(),
+        };
+        let Some(keys) = self.landed_keys.clone() else {
+            return Finder::Erased(ErasedFinder { lookups });
+        };
+        let fingerprints = keys.lock().fingerprints();
+        Finder::Repeats(RepeatFinder {
+            keys,
+            fingerprints,
+            lookups,
             uncertain_before,
             cursor,
             unsettled: VecDeque::new(),

@@ -1,25 +1,16 @@
 //! Channels and their hosts. No message is sent, and no credential leaves.
 
-use std::{net::SocketAddr, time::Duration};
-
 use config::Settings;
 use futures_util::future::join_all;
 use kernel::Clock;
 use providers::{ChannelReport, Host, channel_reports};
-use tokio::{net::TcpStream, time::timeout};
 
-use super::finding::Finding;
+use super::{
+    connection::{Unreachable, connect, shown},
+    finding::Finding,
+};
 
 const CHANNELS: &str = "channels";
-const CONNECT_MAX: Duration = Duration::from_secs(3);
-
-/// Why a host cannot be reached.
-#[derive(Debug, PartialEq, Eq)]
-enum Unreachable {
-    /// Its name has no address, or DNS does not answer.
-    Unresolved(String),
-    Unconnected(String),
-}
 
 /// A finding for each channel with a provider.
 pub(super) async fn check(settings: &Settings, clock: &Clock) -> Vec<Finding> {
@@ -57,25 +48,6 @@ async fn examine(report: &ChannelReport) -> Finding {
         CHANNELS,
         format!("{channel}: settings are valid; {reached}; credentials not checked"),
     )
-}
-
-fn shown(host: &Host) -> String {
-    format!("{}:{}", host.name, host.port)
-}
-
-/// Connects and closes at once.
-async fn connect(host: &Host) -> Result<(), Unreachable> {
-    let addresses = timeout(CONNECT_MAX, tokio::net::lookup_host((host.name.as_str(), host.port)));
-    let addresses: Vec<SocketAddr> = match addresses.await {
-        Ok(Ok(found)) => found.collect(),
-        Ok(Err(error)) => return Err(Unreachable::Unresolved(error.to_string())),
-        Err(_) => return Err(Unreachable::Unresolved("no answer within 3 s".to_owned())),
-    };
-    match timeout(CONNECT_MAX, TcpStream::connect(addresses.as_slice())).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(Unreachable::Unconnected(error.to_string())),
-        Err(_) => Err(Unreachable::Unconnected("no answer within 3 s".to_owned())),
-    }
 }
 
 fn unreachable(channel: &str, host: &Host, fault: &Unreachable) -> Finding {

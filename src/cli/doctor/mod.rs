@@ -4,9 +4,11 @@ mod backlog;
 mod channels;
 mod clickhouse_server;
 mod clocks;
+mod connection;
 mod deployment;
 mod disk;
 mod domains;
+mod endpoints;
 mod finding;
 mod machine;
 mod ports;
@@ -89,6 +91,8 @@ async fn examine(settings: &Settings) -> Vec<Finding> {
     }
     findings.extend(channels::check(settings, &clock).await);
     findings.push(deployment::public_url(settings, &clock));
+    findings.push(endpoints::collector(settings).await);
+    findings.push(endpoints::openid(settings).await);
     findings
 }
 

@@ -1,148 +1,171 @@
-//! `/console/login` and `POST /console/logout`.
+//! `/console/login`: by a link, by a password, by an account at the OpenID provider; `/console/password`.
 
 use axum::{
     Router,
-    extract::{FromRequest as _, Request, State},
-    response::{IntoResponse as _, Redirect, Response},
+    extract::{Request, State},
+    response::Response,
     routing::get,
 };
-use http::{
-    HeaderMap, Method, StatusCode,
-    header::{RETRY_AFTER, SET_COOKIE},
-};
-use kernel::Error;
-use maud::{Markup, html};
+use http::{Method, StatusCode};
+use kernel::Timestamp;
+use members::sign_in::{self, Attempt, PasswordChoice, PasswordSet};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::form_urlencoded;
-use web::http::{Client, FormBody, Requester};
 
-use super::{
-    cookies::{Cookies, SESSION_COOKIE, WANTED_COOKIE, forget, set_cookie},
-    prefetch::is_prefetch,
-    sessions::{self, SESSION_LIFE},
-};
-use crate::{
-    failure::{Failure, PageResult},
-    state::ConsoleState,
-    view,
-};
+use super::{openid, pages, prefetch::is_prefetch, request::SignInRequest, sessions};
+use crate::{failure::PageResult, form::Form, state::ConsoleState};
 
-/// Bytes of the form with a link's token.
-const FORM_BYTES_MAX: usize = 4 << 10;
 /// Longest token that is looked up, in bytes.
 const TOKEN_BYTES_MAX: usize = 256;
+const NO_LINK: &str = "This link does not sign in: it has been used, or it is older than an hour.";
+const NO_PASSWORD: &str = "The address and the password do not fit together.";
+const NOT_INVITED: &str =
+    "This link sets no password: it has been used, or it is older than three days.";
 
 pub(crate) fn routes() -> Router<ConsoleState> {
-    Router::new().route(crate::SIGN_IN, get(open).post(confirm))
+    Router::new()
+        .route(crate::SIGN_IN, get(open).post(confirm))
+        .route(members::SET_PASSWORD_PATH, get(open_invitation).post(set_password))
+        .merge(openid::routes())
+}
+
+fn now(state: &ConsoleState) -> Timestamp {
+    state.services().clock().now()
+}
+
+fn token_of(query: Option<&str>) -> Option<SecretString> {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned().into())
 }
 
 /// A person who opens a link is signed in by it. A program that only looks at it gets a page with a button.
 async fn open(
     State(state): State<ConsoleState>,
-    client: Client,
-    requester: Requester,
+    asked: SignInRequest,
     request: Request,
 ) -> PageResult<Response> {
-    let (head, _) = request.into_parts();
-    let query = head.uri.query().unwrap_or_default().as_bytes();
-    let mut pairs = form_urlencoded::parse(query);
-    let Some((_, token)) = pairs.find(|(name, _)| name == "token") else {
-        return Ok(page(StatusCode::OK, &how_to_sign_in(None)));
+    let Some(token) = token_of(request.uri().query()) else {
+        return Ok(pages::login(&state, StatusCode::OK, &pages::Typed::default(), None));
     };
-    let token = SecretString::from(token.into_owned());
-    if head.method == Method::HEAD || is_prefetch(&head.headers) {
-        return Ok(page(StatusCode::OK, &button(&token)));
+    if request.method() == Method::HEAD || is_prefetch(request.headers()) {
+        return Ok(pages::confirmation(&token));
     }
-    sign_in(&state, client, &requester, &head.headers, &token).await
+    by_link(&state, &asked, &token).await
 }
 
-/// The button of the page that programs get.
+/// The form with a password, or the button of the page that programs get.
 async fn confirm(
     State(state): State<ConsoleState>,
-    client: Client,
-    requester: Requester,
-    headers: HeaderMap,
+    asked: SignInRequest,
     request: Request,
 ) -> PageResult<Response> {
-    let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
-    if site.is_some_and(|site| site != "same-origin" && site != "none") {
-        return Err(Failure::new(StatusCode::FORBIDDEN, "The form was sent by another site"));
+    let form = asked.form(&state, request).await?;
+    match form.text("token") {
+        Some(token) => by_link(&state, &asked, &token.into()).await,
+        None => by_password(&state, &asked, &form).await,
     }
-    let FormBody(fields) = FormBody::<FORM_BYTES_MAX>::from_request(request, &state)
-        .await
-        .map_err(|refused| Failure::from(refused.0))?;
-    let token = fields.into_iter().find(|(name, _)| name == "token").map(|(_, value)| value);
-    let token = SecretString::from(token.unwrap_or_default());
-    sign_in(&state, client, &requester, &headers, &token).await
 }
 
-async fn sign_in(
+async fn by_link(
     state: &ConsoleState,
-    client: Client,
-    requester: &Requester,
-    headers: &HeaderMap,
+    asked: &SignInRequest,
     token: &SecretString,
 ) -> PageResult<Response> {
-    if let Err(refused) = state.sign_in_failures().check(client) {
-        return Ok(too_many(&refused));
+    if let Some(refused) = asked.refusal(state) {
+        return Ok(refused);
     }
-    let services = state.services();
     let is_possible = token.expose_secret().len() <= TOKEN_BYTES_MAX;
+    let db = state.services().db();
     let begun = if is_possible {
-        sessions::begin(services.db(), services.clock().now(), token, requester).await?
+        sessions::begin(db, now(state), token, &asked.requester).await?
     } else {
         None
     };
     let Some(session) = begun else {
-        state.sign_in_failures().count(client);
-        let problem = "This link does not sign in: it has been used, or it is older than an hour.";
-        return Ok(page(StatusCode::UNAUTHORIZED, &how_to_sign_in(Some(problem))));
+        asked.failed(state);
+        let typed = pages::Typed::default();
+        return Ok(pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NO_LINK)));
     };
-    let wanted = Cookies(headers).wanted();
-    let mut response = Redirect::to(wanted.as_deref().unwrap_or(crate::HOME)).into_response();
-    let is_secure = state.is_secure();
-    let session = set_cookie(SESSION_COOKIE, session.expose_secret(), SESSION_LIFE, is_secure);
-    response.headers_mut().append(SET_COOKIE, session);
-    response.headers_mut().append(SET_COOKIE, forget(WANTED_COOKIE, is_secure));
-    Ok(response)
+    Ok(asked.signed_in(state, &session))
 }
 
-/// The answer to a peer that has failed too often.
-fn too_many(refused: &Error) -> Response {
-    let wait_s = refused.retry_after().map_or(1, |wait| wait.as_secs().max(1));
-    let content = html! {
-        h1 { "Too many failed attempts" }
-        p { "Try again in " (wait_s) " s. Only attempts that fail are counted." }
+async fn by_password(
+    state: &ConsoleState,
+    asked: &SignInRequest,
+    form: &Form,
+) -> PageResult<Response> {
+    if let Some(refused) = asked.refusal(state) {
+        return Ok(refused);
+    }
+    let typed = pages::Typed {
+        email: form.filled("email").unwrap_or_default(),
+        workspace: form.filled("workspace").unwrap_or_default(),
     };
-    let mut response = page(StatusCode::TOO_MANY_REQUESTS, &content);
-    response.headers_mut().insert(RETRY_AFTER, wait_s.into());
-    response
+    let attempt = Attempt {
+        email: typed.email.to_owned(),
+        password: form.text("password").unwrap_or_default().into(),
+        workspace: form.filled("workspace").map(str::to_owned),
+    };
+    let services = state.services();
+    let found = sign_in::by_password(services.db(), state.passwords(), now(state), attempt).await?;
+    if let Some(member) = found {
+        return asked.sign_in(state, &member).await;
+    }
+    asked.failed(state);
+    Ok(pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NO_PASSWORD)))
 }
 
-fn page(status: StatusCode, content: &Markup) -> Response {
-    view::bare_page(status, "Sign in", content)
+/// The page on which an invited member sets a password.
+async fn open_invitation(
+    State(state): State<ConsoleState>,
+    asked: SignInRequest,
+    request: Request,
+) -> PageResult<Response> {
+    if let Some(refused) = asked.refusal(&state) {
+        return Ok(refused);
+    }
+    let token = token_of(request.uri().query()).unwrap_or_default();
+    invitation(&state, &asked, &token, StatusCode::OK, None).await
 }
 
-fn button(token: &SecretString) -> Markup {
-    html! {
-        h1 { "Sign in" }
-        p { "This link signs in once." }
-        form method="post" action=(crate::SIGN_IN) {
-            input type="hidden" name="token" value=(token.expose_secret());
-            button class="button primary" type="submit" { "Sign in" }
-        }
+async fn invitation(
+    state: &ConsoleState,
+    asked: &SignInRequest,
+    token: &SecretString,
+    status: StatusCode,
+    fault: Option<&str>,
+) -> PageResult<Response> {
+    match sign_in::invited(state.services().db(), now(state), token).await? {
+        Some(invited) => Ok(pages::password(status, &invited, token, fault)),
+        None => Ok(not_invited(state, asked)),
     }
 }
 
-fn how_to_sign_in(problem: Option<&str>) -> Markup {
-    html! {
-        h1 { "Sign in" }
-        @if let Some(problem) = problem { (view::alert(problem)) }
-        p { "On the machine of the server, make a link that signs in once:" }
-        pre { code { "millrace console link --workspace NAME" } }
-        p class="quiet" {
-            "With " code { "--scopes LIST" } " it may do less: for example "
-            code { "events:read,users:read" } "."
+fn not_invited(state: &ConsoleState, asked: &SignInRequest) -> Response {
+    asked.failed(state);
+    let typed = pages::Typed::default();
+    pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NOT_INVITED))
+}
+
+async fn set_password(
+    State(state): State<ConsoleState>,
+    asked: SignInRequest,
+    request: Request,
+) -> PageResult<Response> {
+    let form = asked.form(&state, request).await?;
+    if let Some(refused) = asked.refusal(&state) {
+        return Ok(refused);
+    }
+    let token = SecretString::from(form.text("token").unwrap_or_default());
+    let new = form.text("password").unwrap_or_default().into();
+    let choice = PasswordChoice { token: token.clone(), new };
+    let services = state.services();
+    match sign_in::set_password(services.db(), state.passwords(), now(&state), choice).await? {
+        PasswordSet::Done(member) => asked.sign_in(&state, &member).await,
+        PasswordSet::Refused(fault) => {
+            let (status, fault) = (StatusCode::BAD_REQUEST, fault.to_string());
+            invitation(&state, &asked, &token, status, Some(&fault)).await
         }
+        PasswordSet::NotInvited => Ok(not_invited(&state, &asked)),
     }
 }

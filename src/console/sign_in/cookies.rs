@@ -9,6 +9,10 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 pub(crate) const SESSION_COOKIE: &str = "millrace_session";
 /// The cookie that holds the address that was wanted before signing in.
 pub(super) const WANTED_COOKIE: &str = "millrace_wanted";
+/// The cookie of an attempt to sign in by the OpenID provider.
+pub(super) const ATTEMPT_COOKIE: &str = "millrace_openid";
+/// How long such an attempt may take.
+pub(super) const ATTEMPT_LIFE: Duration = Duration::from_mins(10);
 /// How long a wanted address is kept.
 pub(super) const WANTED_LIFE: Duration = Duration::from_mins(10);
 /// Longest address that is kept, in bytes.
@@ -66,7 +70,9 @@ pub(super) fn is_wanted(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let is_of_console = path == crate::HOME || path.starts_with("/console/");
     let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    let leads_on = path != crate::SIGN_IN && path != crate::SIGN_OUT;
+    let signs_in =
+        path.strip_prefix(crate::SIGN_IN).is_some_and(|it| it.is_empty() || it.starts_with('/'));
+    let leads_on = !signs_in && path != crate::SIGN_OUT && path != members::SET_PASSWORD_PATH;
     let climbs = path.split('/').any(|segment| segment == "." || segment == "..");
     is_of_console
         && is_plain
@@ -97,6 +103,8 @@ mod tests {
             "/console//host",
             "/console/../docs",
             "/console/login?token=x",
+            "/console/login/openid",
+            "/console/password?token=x",
             "/console/logout",
             "/console/\u{7}",
             "/console/ä",

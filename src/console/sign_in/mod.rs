@@ -1,9 +1,12 @@
-//! Signing in: links that sign in once, and the sessions that come of them.
+//! Signing in by links that sign in once, by passwords and by accounts at an OpenID provider, and the sessions that come of it.
 
 mod api;
 mod cookies;
 mod links;
+mod openid;
+mod pages;
 mod prefetch;
+mod request;
 mod sessions;
 mod store;
 mod token;

@@ -1,14 +1,15 @@
-//! Sessions: begun by a link, ended by signing out, by revocation or by their age.
+//! Sessions: begun by a link or by a member, ended by signing out, by revocation or by their age.
 
 use std::{sync::Arc, time::Duration};
 
 use kernel::{KeyId, Result, Timestamp, WorkspaceId};
+use members::sign_in::SigningIn;
 use secrecy::SecretString;
 use sqlx::PgPool;
 use web::{auth::SignedIn, http::Requester};
 
 use super::{
-    store::{self, SessionToStore},
+    store::{self, SessionOwner, SessionToStore},
     token::{self, Purpose},
 };
 
@@ -37,16 +38,46 @@ pub(super) async fn begin(
 ) -> Result<Option<SecretString>> {
     let session = token::mint(Purpose::Session);
     let address = requester.ip.map(|ip| ip.to_string());
-    let new = SessionToStore {
-        id: KeyId::mint(),
-        token: token::hash(&session),
-        user_agent: requester.user_agent.as_deref(),
-        address: address.as_deref(),
-        created_at: now,
-        expires_at: now.after(SESSION_LIFE),
-    };
+    let new = new_session(now, &session, requester, address.as_deref());
     let begun = store::exchange(pool, token::hash(link), &new).await?;
     Ok(begun.then_some(session))
+}
+
+/// Begins a session of a member.
+pub(super) async fn begin_for(
+    pool: &PgPool,
+    now: Timestamp,
+    member: &SigningIn,
+    requester: &Requester,
+) -> Result<SecretString> {
+    let session = token::mint(Purpose::Session);
+    let address = requester.ip.map(|ip| ip.to_string());
+    let new = new_session(now, &session, requester, address.as_deref());
+    let owner = SessionOwner {
+        workspace: member.workspace.uuid(),
+        actor: &member.email,
+        scopes: &member.scopes.to_stored(),
+        member: Some(member.member.uuid()),
+    };
+    let mut connection = pool.acquire().await?;
+    store::insert_session(&mut connection, &owner, &new).await?;
+    Ok(session)
+}
+
+fn new_session<'s>(
+    now: Timestamp,
+    token: &SecretString,
+    requester: &'s Requester,
+    address: Option<&'s str>,
+) -> SessionToStore<'s> {
+    SessionToStore {
+        id: KeyId::mint(),
+        token: token::hash(token),
+        user_agent: requester.user_agent.as_deref(),
+        address,
+        created_at: now,
+        expires_at: now.after(SESSION_LIFE),
+    }
 }
 
 impl Session {

@@ -1,7 +1,8 @@
 //! SQL of links and sessions. Both are found by the hash of their token, since the workspace is the result.
 
 use kernel::{KeyId, OrganizationId, Result, Tenant, Timestamp, WorkspaceId};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 use web::auth::{ScopeSet, SignedIn};
 
 use super::token::TokenHash;
@@ -42,7 +43,16 @@ pub(super) async fn insert_link(pool: &PgPool, link: &LinkToStore<'_>) -> Result
     Ok(())
 }
 
-/// A session to store; the workspace, the actor and the scopes are those of its link.
+/// Whose a session is.
+pub(super) struct SessionOwner<'s> {
+    pub(super) workspace: Uuid,
+    pub(super) actor: &'s str,
+    pub(super) scopes: &'s [String],
+    /// The member, where it is one: the session ends with it, and has its scopes of the moment.
+    pub(super) member: Option<Uuid>,
+}
+
+/// A session to store.
 pub(super) struct SessionToStore<'s> {
     pub(super) id: KeyId,
     pub(super) token: TokenHash,
@@ -70,31 +80,48 @@ pub(super) async fn exchange(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(used) = used else { return Ok(false) };
+    let owner = SessionOwner {
+        workspace: used.workspace_id,
+        actor: &used.actor,
+        scopes: &used.scopes,
+        member: None,
+    };
+    insert_session(&mut tx, &owner, new).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Stores a session. Deletes those of the workspace that have expired.
+pub(super) async fn insert_session(
+    connection: &mut PgConnection,
+    owner: &SessionOwner<'_>,
+    new: &SessionToStore<'_>,
+) -> Result<()> {
     sqlx::query!(
         "delete from console_session where workspace_id = $1 and expires_at <= $2",
-        used.workspace_id,
+        owner.workspace,
         new.created_at.utc(),
     )
-    .execute(&mut *tx)
+    .execute(&mut *connection)
     .await?;
     sqlx::query!(
         "insert into console_session (workspace_id, id, token_sha256, actor, scopes, user_agent, address,
-             created_at, last_used_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)",
-        used.workspace_id,
+             created_at, last_used_at, expires_at, member_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)",
+        owner.workspace,
         new.id.as_str(),
         &new.token.0[..],
-        used.actor,
-        &used.scopes,
+        owner.actor,
+        owner.scopes,
         new.user_agent,
         new.address,
         new.created_at.utc(),
         new.expires_at.utc(),
+        owner.member,
     )
-    .execute(&mut *tx)
+    .execute(connection)
     .await?;
-    tx.commit().await?;
-    Ok(true)
+    Ok(())
 }
 
 /// A session that was found.
@@ -111,16 +138,17 @@ pub(super) async fn find_session(
     now: Timestamp,
 ) -> Result<Option<FoundSession>> {
     let row = sqlx::query!(
-        "select s.workspace_id, s.id, s.actor, s.scopes, s.last_used_at, w.organization_id,
-                w.name as workspace_name, w.currency, w.timezone
+        r#"select s.workspace_id, s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.last_used_at,
+                w.organization_id, w.name as workspace_name, w.currency, w.timezone
          from console_session s
          join workspace w on w.id = s.workspace_id
+         left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
          where s.token_sha256 = $1 and s.revoked_at is null and s.expires_at > $2
              and not exists (
                  select from revoked_session r
                  where r.workspace_id = s.workspace_id
                      and (r.kind = 'session' and r.name = s.id
-                         or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))",
+                         or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))"#,
         &token.0[..],
         now.utc(),
     )
@@ -229,15 +257,17 @@ pub(super) async fn list_sessions(
 ) -> Result<Vec<SessionRow>> {
     let rows = sqlx::query_as!(
         SessionRow,
-        "select s.id, s.actor, s.scopes, s.user_agent, s.address, s.created_at, s.last_used_at, s.expires_at
+        r#"select s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.user_agent, s.address, s.created_at,
+                s.last_used_at, s.expires_at
          from console_session s
+         left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
          where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > $2
              and not exists (
                  select from revoked_session r
                  where r.workspace_id = s.workspace_id
                      and (r.kind = 'session' and r.name = s.id
                          or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))
-         order by s.created_at desc, s.id",
+         order by s.created_at desc, s.id"#,
         workspace.uuid(),
         now.utc(),
     )

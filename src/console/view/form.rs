@@ -9,6 +9,11 @@ pub(crate) enum Kind {
     Search,
     Number,
     Date,
+    Email,
+    /// One that browsers fill in.
+    Password,
+    /// One that browsers may suggest and remember.
+    NewPassword,
     /// Several lines; so many are shown.
     Lines(u32),
 }
@@ -66,6 +71,14 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
         Kind::Search => "search",
         Kind::Number => "number",
         Kind::Date => "date",
+        Kind::Email => "email",
+        Kind::Password | Kind::NewPassword => "password",
+    };
+    let autocomplete = match field.kind {
+        Kind::Password => "current-password",
+        Kind::NewPassword => "new-password",
+        Kind::Email => "username",
+        _ => "off",
     };
     html! {
         div class="field" {
@@ -75,7 +88,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
                     aria-describedby=[described_by] aria-invalid=[invalid] { (field.value) }
             } @else {
                 input id=(field.name) name=(field.name) type=(kind) value=(field.value)
-                    required[field.is_required] autocomplete="off"
+                    required[field.is_required] autocomplete=(autocomplete)
                     step=[(field.kind == Kind::Number).then_some("any")]
                     aria-describedby=[described_by] aria-invalid=[invalid];
             }

@@ -1,11 +1,12 @@
 //! The language, its errors, and its limits.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::cpu_time::CpuTime;
 
 const ROOM: usize = 1 << 20;
 
@@ -215,18 +216,16 @@ fn syntax_errors_have_a_line_and_a_column() {
     }
 }
 
-/// Renders a hostile template: it has to end in time, with this fault.
+/// Renders a hostile template: it has to end in time, with this fault. On a busy machine its time may be over first.
 fn bomb(source: &str, expected: &RenderFault) {
     let template = Template::parse(source, Form::Text).unwrap();
-    let began = Instant::now();
+    let began = CpuTime::start();
     let globals = to_object(&json!({"s": "x".repeat(50_000)})).unwrap();
     let fault = template.render(&globals, ROOM).unwrap_err();
-    assert_eq!(fault, *expected, "{source}");
-    assert!(
-        began.elapsed() < RENDER_MAX + Duration::from_secs(30),
-        "{source}: {:?}",
-        began.elapsed()
-    );
+    let elapsed = began.elapsed();
+    let is_expected = fault == *expected || (fault == RenderFault::Time && elapsed < RENDER_MAX);
+    assert!(is_expected, "{source}: {fault:?}");
+    assert!(elapsed < RENDER_MAX + Duration::from_secs(30), "{source}: {elapsed:?}");
 }
 
 #[test]

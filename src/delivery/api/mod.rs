@@ -1,5 +1,6 @@
 //! The HTTP API of delivery: transactional messages, tests of campaigns, previews of launches.
 
+mod eligibility;
 mod preview_launch;
 mod render;
 mod test_send;
@@ -50,4 +51,5 @@ pub fn previews() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new()
         .routes(routes!(preview_launch::preview_launch))
         .routes(routes!(render::preview_message))
+        .routes(routes!(eligibility::campaign_eligibility))
 }

@@ -18,6 +18,6 @@ pub mod worker;
 
 pub use self::{
     feedback::{engagement, keywords},
-    preview::preview_launch,
+    preview::{PersonEligibility, eligibility, preview_launch},
     transactional::{rendering, test_send},
 };

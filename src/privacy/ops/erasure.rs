@@ -12,12 +12,14 @@ use crate::{
     model::{STEPS, Step},
     store::{
         erase, nodes, rewrite,
-        work::{self, Work},
+        work::{self, Group, Work},
     },
 };
 
 /// Most people of one batch. The files of the stores are written anew once a batch.
-const BATCH_MAX: i64 = 1_000;
+const BATCH_MAX: i64 = 2_000;
+/// Most people of one transaction of PostgreSQL, so that it is short.
+const GROUP_MAX: usize = 200;
 const POLL_PAUSE: Duration = Duration::from_millis(100);
 /// Longest wait for a provider's answer in one attempt; a sender gives up before.
 const SENDS_MAX: Duration = Duration::from_mins(5);
@@ -38,34 +40,34 @@ pub(super) async fn erase_batch(app: &PrivacyState) -> Result<Option<Duration>> 
     tracing::info!(people = batch.len(), "people are being erased");
     let mut rewriting = Duration::ZERO;
     for (_, step) in STEPS.iter().filter(|(_, step)| *step >= first) {
-        let group: Vec<&Work> = batch.iter().filter(|work| work.step <= *step).collect();
+        let works: Vec<&Work> = batch.iter().filter(|work| work.step <= *step).collect();
         let began = Instant::now();
-        do_step(app, *step, &group).await?;
+        do_step(app, *step, &works).await?;
         if *step == Step::Rewrite {
             rewriting = began.elapsed();
         }
         match step.next() {
-            Some(next) => work::advance(app.db(), &group, next).await?,
-            None => work::finish(app.db(), &group, app.clock().now()).await?,
+            Some(next) => work::advance(app.db(), &works, next).await?,
+            None => work::finish(app.db(), &works, app.clock().now()).await?,
         }
     }
     tracing::info!(people = batch.len(), "people were erased");
     Ok(Some(rewriting))
 }
 
-async fn do_step(app: &PrivacyState, step: Step, group: &[&Work]) -> Result<()> {
+async fn do_step(app: &PrivacyState, step: Step, works: &[&Work]) -> Result<()> {
     match step {
         Step::Identify => {
             // Calls that were accepted before are applied before: one of an ended profile would begin another.
             empty_files(app).await?;
-            each(app, group, identify).await
+            each_group(app, works, identify).await
         }
-        Step::Sends => wait_for_sends(app, group).await,
+        Step::Sends => wait_for_sends(app, works).await,
         Step::Files => empty_files(app).await,
-        Step::Rows => each(app, group, delete_rows).await,
-        Step::Copies => wait_for_copies(app, group).await,
-        Step::Events => events::erase(app, group).await,
-        Step::Forget => each(app, group, forget).await,
+        Step::Rows => each_group(app, works, delete_rows).await,
+        Step::Copies => wait_for_copies(app, works).await,
+        Step::Events => events::erase(app, works).await,
+        Step::Forget => each_group(app, works, forget).await,
         Step::Rewrite => {
             events::wait_for_old_parts(app.analytics()).await?;
             rewrite::rewrite(app.db()).await
@@ -73,30 +75,30 @@ async fn do_step(app: &PrivacyState, step: Step, group: &[&Work]) -> Result<()> 
     }
 }
 
-async fn each(
+async fn each_group(
     app: &PrivacyState,
-    group: &[&Work],
-    step: impl AsyncFn(&PrivacyState, &Work) -> Result<()>,
+    works: &[&Work],
+    step: impl AsyncFn(&PrivacyState, &Group) -> Result<()>,
 ) -> Result<()> {
-    for work in group {
-        step(app, work).await?;
+    let groups = Group::of(works, GROUP_MAX);
+    for group in &groups {
+        step(app, group).await?;
     }
     Ok(())
 }
 
-async fn identify(app: &PrivacyState, work: &Work) -> Result<()> {
-    let Some(user) = work.user else { return Ok(()) };
+async fn identify(app: &PrivacyState, group: &Group) -> Result<()> {
     let mut tx = app.db().begin().await?;
-    let users = erase::lock_profiles(&mut tx, work.workspace, user).await?;
-    erase::store_identifiers(&mut tx, work, &users).await?;
-    erase::end_profiles(&mut tx, work.workspace, &users, app.clock().now()).await?;
+    let profiles = erase::lock_profiles(&mut tx, group).await?;
+    erase::store_identifiers(&mut tx, group, &profiles).await?;
+    erase::end_profiles(&mut tx, group, &profiles, app.clock().now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
-async fn wait_for_sends(app: &PrivacyState, group: &[&Work]) -> Result<()> {
+async fn wait_for_sends(app: &PrivacyState, works: &[&Work]) -> Result<()> {
     let deadline = Instant::now() + SENDS_MAX;
-    while erase::settle_messages(app.db(), group).await? > 0 {
+    while erase::settle_messages(app.db(), works).await? > 0 {
         if Instant::now() >= deadline {
             return Err(late("a message is still being sent"));
         }
@@ -120,20 +122,19 @@ async fn empty_files(app: &PrivacyState) -> Result<()> {
     }
 }
 
-async fn delete_rows(app: &PrivacyState, work: &Work) -> Result<()> {
-    let Some(user) = work.user else { return Ok(()) };
+async fn delete_rows(app: &PrivacyState, group: &Group) -> Result<()> {
     let mut tx = app.db().begin().await?;
-    let users = erase::lock_profiles(&mut tx, work.workspace, user).await?;
+    let profiles = erase::lock_profiles(&mut tx, group).await?;
     // A profile that was merged meanwhile has identifiers that are not in the list yet.
-    erase::store_identifiers(&mut tx, work, &users).await?;
-    erase::keep_opt_outs(&mut tx, work, &users, app.clock().now()).await?;
-    erase::delete_rows(&mut tx, work, &users).await?;
+    erase::store_identifiers(&mut tx, group, &profiles).await?;
+    erase::keep_opt_outs(&mut tx, group, &profiles, app.clock().now()).await?;
+    erase::delete_rows(&mut tx, group, &profiles).await?;
     tx.commit().await?;
     Ok(())
 }
 
-async fn wait_for_copies(app: &PrivacyState, group: &[&Work]) -> Result<()> {
-    let workspaces: BTreeSet<_> = group.iter().map(|work| work.workspace).collect();
+async fn wait_for_copies(app: &PrivacyState, works: &[&Work]) -> Result<()> {
+    let workspaces: BTreeSet<_> = works.iter().map(|work| work.workspace).collect();
     for workspace in workspaces {
         if !wait_for_mirror(app.db(), workspace, COPIES_MAX).await? {
             return Err(late("profiles wait to be copied to ClickHouse"));
@@ -143,12 +144,12 @@ async fn wait_for_copies(app: &PrivacyState, group: &[&Work]) -> Result<()> {
     Ok(())
 }
 
-async fn forget(app: &PrivacyState, work: &Work) -> Result<()> {
+async fn forget(app: &PrivacyState, group: &Group) -> Result<()> {
     let mut tx = app.db().begin().await?;
-    let erased = erase::note_erased(&mut tx, work, app.clock().now()).await?;
+    let erased = erase::note_erased(&mut tx, group, app.clock().now()).await?;
     // Before the identifiers are gone: a kill in between lists them again.
     files::add_to_list(app, erased).await?;
-    erase::forget(&mut tx, work).await?;
+    erase::forget(&mut tx, group).await?;
     tx.commit().await?;
     Ok(())
 }

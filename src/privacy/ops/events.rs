@@ -1,12 +1,12 @@
 //! The part of an erasure in ClickHouse.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use analytics::{
     Analytics,
-    erasure::{self, ErasedPeople, HashKey, HashedPeople, Stage},
+    erasure::{self, AnonymizedPerson, DetachedPart, ErasedPeople, HashKey, HashedPeople, Stage},
 };
-use kernel::{Error, Result, WorkspaceId};
+use kernel::{Error, Result};
 use tokio::time::sleep;
 
 use crate::{
@@ -15,6 +15,8 @@ use crate::{
     store::{erase, work::Work},
 };
 
+/// Most identifiers of a statement, each some 130 bytes of it: ClickHouse takes 2 MiB at most.
+const IDS_MAX: usize = 12_000;
 const POLL_PAUSE: Duration = Duration::from_millis(100);
 const PARTS_POLL_PAUSE: Duration = Duration::from_millis(500);
 /// Longest wait for old parts in one attempt: what reads them lets go before.
@@ -40,47 +42,92 @@ fn secrets(work: &Work) -> Result<Secrets> {
 }
 
 /// Deletes the events of these people and everything else that ClickHouse has of them.
-pub(super) async fn erase(app: &PrivacyState, group: &[&Work]) -> Result<()> {
+pub(super) async fn erase(app: &PrivacyState, works: &[&Work]) -> Result<()> {
     let analytics = app.analytics();
     erasure::remove_old_parts_soon(analytics).await?;
-    let mut by_workspace: BTreeMap<WorkspaceId, Vec<&Work>> = BTreeMap::new();
-    for work in group {
-        by_workspace.entry(work.workspace).or_default().push(work);
+    check_detached(analytics).await?;
+    let mut people = Vec::with_capacity(works.len());
+    for work in works {
+        let ids = event_ids(app, work).await?;
+        let of_person =
+            |(part, ids): (usize, &[String])| PersonIds { work, part, ids: ids.to_vec() };
+        people.extend(ids.chunks(IDS_MAX).enumerate().map(of_person));
     }
-    let mut everyone = Vec::new();
-    for (workspace, works) in by_workspace {
-        let mut ids = Vec::new();
-        for work in &works {
-            let theirs = event_ids(app, work).await?;
-            if work.events == Some(EventsFate::Anonymize) {
-                anonymize(analytics, work, theirs.clone()).await?;
-            }
-            ids.extend(theirs);
+    // One part after the other: an event with identifiers in two of them is counted out once.
+    for part in parts(&people, |person| person.ids.len()) {
+        let mut everyone = Vec::new();
+        for of_workspace in part.chunk_by(|one, other| one.work.workspace == other.work.workspace) {
+            everyone.extend(begin(app, of_workspace).await?);
         }
-        // The key of the first: the group is the same after a kill.
-        let Some(first) = works.first() else { continue };
-        let people = ErasedPeople { workspace: workspace.uuid(), key: secrets(first)?.key, ids };
-        if people.ids.is_empty() {
-            continue;
+        for stage in [Stage::Entries, Stage::People] {
+            mutate(analytics, &everyone, stage).await?;
         }
-        let people = erasure::hashed(analytics, &people).await?;
-        people.remember(analytics).await?;
-        everyone.push(people);
-    }
-    for stage in [Stage::Entries, Stage::People] {
-        mutate(analytics, &everyone, stage).await?;
     }
     Ok(())
 }
 
-async fn anonymize(analytics: &Analytics, work: &Work, ids: Vec<String>) -> Result<()> {
-    if ids.is_empty() {
+/// A request, and a part of the ids that events of its person may bear.
+struct PersonIds<'w> {
+    work: &'w Work,
+    /// The number of this part, from 0. Most people have one.
+    part: usize,
+    ids: Vec<String>,
+}
+
+/// Parts with few enough identifiers for a statement.
+fn parts<T>(people: &[T], ids: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let mut parts = Vec::new();
+    let mut rest = people;
+    while !rest.is_empty() {
+        let mut total = 0;
+        let fits = |person: &&T| {
+            total += ids(person);
+            total <= IDS_MAX
+        };
+        let (part, after) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        parts.push(part);
+        rest = after;
+    }
+    parts
+}
+
+/// Refuses to go on while parts are detached: mutations do not reach their rows, and only their operator knows whether they
+/// are needed.
+async fn check_detached(analytics: &Analytics) -> Result<()> {
+    let detached = erasure::drop_detached_copies(analytics).await?;
+    for DetachedPart { table, name, .. } in &detached {
+        tracing::warn!(
+            table,
+            part = name,
+            "people cannot be erased: attach or drop the detached part"
+        );
+    }
+    if detached.is_empty() {
         return Ok(());
     }
-    let Secrets { key, subject } = secrets(work)?;
-    let people = ErasedPeople { workspace: work.workspace.uuid(), key, ids };
-    erasure::hashed(analytics, &people).await?.anonymize(analytics, &subject).await?;
-    Ok(())
+    Err(Error::Unavailable { what: "ClickHouse has detached parts", retry_after: None })
+}
+
+/// Prepares the deletion of events of people of a workspace. None where they have no identifiers.
+async fn begin(app: &PrivacyState, people: &[PersonIds<'_>]) -> Result<Option<HashedPeople>> {
+    let analytics = app.analytics();
+    // The key of the first: the people are the same after a kill.
+    let Some(PersonIds { work: first, part, .. }) = people.first() else { return Ok(None) };
+    let (workspace, key) = (first.workspace, secrets(first)?.key);
+    let mut anonymized = Vec::new();
+    let mut ids = Vec::new();
+    for PersonIds { work, ids: theirs, .. } in people {
+        if work.events == Some(EventsFate::Anonymize) {
+            let subject = secrets(work)?.subject;
+            anonymized.push(AnonymizedPerson { subject, ids: theirs.clone() });
+        }
+        ids.extend(theirs.iter().cloned());
+    }
+    erasure::anonymize(analytics, workspace.uuid(), key, &anonymized).await?;
+    let people = ErasedPeople { workspace: workspace.uuid(), key, part: *part, ids };
+    let people = erasure::hashed(analytics, &people).await?;
+    people.remember(analytics).await?;
+    Ok(Some(people))
 }
 
 async fn mutate(analytics: &Analytics, everyone: &[HashedPeople], stage: Stage) -> Result<()> {
@@ -119,4 +166,19 @@ pub(super) async fn wait_for_old_parts(analytics: &Analytics) -> Result<()> {
     gone?;
     erasure::keep_old_parts(analytics).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_few_enough_identifiers() {
+        let sizes = |ids: &[usize]| {
+            parts(ids, |ids| *ids).into_iter().map(<[usize]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&[]), Vec::<usize>::new());
+        assert_eq!(sizes(&[IDS_MAX - 1, 1, 1]), [2, 1]);
+        assert_eq!(sizes(&[IDS_MAX, 1, IDS_MAX]), [1, 1, 1]);
+    }
 }

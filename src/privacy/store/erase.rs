@@ -1,65 +1,85 @@
-//! Deletes what PostgreSQL has of a person.
+//! Deletes what PostgreSQL has of people.
 
 use std::collections::HashMap;
 
 use kernel::{Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 
 use super::user_id;
-use crate::{erasures_file::ErasedPerson, model::EventsFate, store::work::Work};
+use crate::{
+    erasures_file::ErasedPerson,
+    model::EventsFate,
+    store::work::{Group, Work},
+};
 
-/// Locks the profile of an erasure and those merged into it. Empty where it is gone.
-pub(crate) async fn lock_profiles(
-    tx: &mut PgConnection,
-    workspace: WorkspaceId,
-    user: UserId,
-) -> Result<Vec<UserId>> {
-    let rows = sqlx::query_scalar!(
-        "select id from users
-         where workspace_id = $1 and (
-             id = survivor_of($1, $2) or merged_into = survivor_of($1, $2))
-         order by id
-         for update",
-        workspace.uuid(),
-        &user.bytes()[..],
+/// The profiles of a group of erasures: of each request the profile that it names and those merged into it.
+#[derive(Debug, Default)]
+pub(crate) struct Profiles {
+    requests: Vec<Uuid>,
+    users: Vec<Vec<u8>>,
+}
+
+/// Locks the profiles of a group. Those that are gone already are left out.
+pub(crate) async fn lock_profiles(tx: &mut PgConnection, group: &Group) -> Result<Profiles> {
+    let rows = sqlx::query!(
+        "select r.id as request_id, u.id as user_id
+         from (
+             select id, survivor_of(workspace_id, user_id) as survivor
+             from privacy_request
+             where workspace_id = $1 and id = any($2)
+         ) r
+         join users u on u.workspace_id = $1 and (u.id = r.survivor or u.merged_into = r.survivor)
+         order by u.id
+         for update of u",
+        group.workspace.uuid(),
+        &group.requests,
     )
     .fetch_all(tx)
     .await?;
-    rows.iter().map(|id| user_id(id)).collect()
+    let (requests, users) = rows.into_iter().map(|row| (row.request_id, row.user_id)).unzip();
+    Ok(Profiles { requests, users })
 }
 
 /// Stores the identifiers of profiles, those excepted that other active profiles have by now.
 pub(crate) async fn store_identifiers(
     tx: &mut PgConnection,
-    work: &Work,
-    users: &[UserId],
+    group: &Group,
+    profiles: &Profiles,
 ) -> Result<()> {
-    let ids = bytes(users);
     sqlx::query!(
-        "insert into privacy_identifier (workspace_id, request_id, kind, value)
-         select distinct $1::uuid, $2::uuid, found.kind, found.value
+        "with profile as (
+             select p.request_id, u.*
+             from unnest($2::uuid[], $3::bytea[]) as p (request_id, user_id)
+             join users u on u.workspace_id = $1 and u.id = p.user_id
+         )
+         insert into privacy_identifier (workspace_id, request_id, kind, value)
+         select distinct $1::uuid, found.request_id, found.kind, found.value
          from (
-             select 'internal' as kind, encode(id, 'hex') as value
-             from users where workspace_id = $1 and id = any($3)
+             select request_id, 'internal' as kind, encode(id, 'hex') as value from profile
              union all
-             select 'external', u.external_id
-             from users u
-             where u.workspace_id = $1 and u.id = any($3) and not exists (
+             select p.request_id, 'external', p.external_id
+             from profile p
+             where not exists (
                  select from users o
-                 where o.workspace_id = $1 and o.external_id = u.external_id and o.id <> all($3)
-                     and (o.deleted_at is null or o.keeps_external_id))
+                 where o.workspace_id = $1 and o.external_id = p.external_id
+                     and (o.deleted_at is null or o.keeps_external_id)
+                     and not exists (
+                         select from profile also where also.request_id = p.request_id and also.id = o.id))
              union all
-             select 'email', email from users where workspace_id = $1 and id = any($3)
+             select request_id, 'email', email from profile
              union all
-             select 'phone', phone_normal from users where workspace_id = $1 and id = any($3)
+             select request_id, 'phone', phone_normal from profile
              union all
-             select type, id from identity where workspace_id = $1 and user_id = any($3)
+             select p.request_id, i.type, i.id
+             from profile p
+             join identity i on i.workspace_id = $1 and i.user_id = p.id
          ) found
          where found.value is not null
          on conflict do nothing",
-        work.workspace.uuid(),
-        work.id.uuid(),
-        &ids,
+        group.workspace.uuid(),
+        &profiles.requests,
+        &profiles.users,
     )
     .execute(tx)
     .await?;
@@ -69,16 +89,15 @@ pub(crate) async fn store_identifiers(
 /// Ends profiles: no message is made for them any more.
 pub(crate) async fn end_profiles(
     tx: &mut PgConnection,
-    workspace: WorkspaceId,
-    users: &[UserId],
+    group: &Group,
+    profiles: &Profiles,
     now: Timestamp,
 ) -> Result<()> {
-    let ids = bytes(users);
     sqlx::query!(
         "update users set deleted_at = $3, deleted_by = 'privacy', deleted_via = 'system'
          where workspace_id = $1 and id = any($2) and deleted_at is null",
-        workspace.uuid(),
-        &ids,
+        group.workspace.uuid(),
+        &profiles.users,
         now.utc(),
     )
     .execute(tx)
@@ -139,7 +158,7 @@ pub(crate) async fn identifiers(db: &PgPool, work: &Work) -> Result<Vec<Identifi
 /// The ids of events in the erasures that are under way: their workspace, and a value.
 #[derive(Debug, Clone)]
 pub(crate) struct EventIdentifier {
-    pub(crate) workspace_id: uuid::Uuid,
+    pub(crate) workspace_id: Uuid,
     pub(crate) value: String,
 }
 
@@ -154,30 +173,35 @@ pub(crate) async fn event_identifiers(db: &PgPool) -> Result<Vec<EventIdentifier
     Ok(rows)
 }
 
-/// Keeps the opt-outs of a person as hashes of the addresses, numbers and external ids.
+/// Keeps the opt-outs of people as hashes of their addresses, numbers and external ids.
 pub(crate) async fn keep_opt_outs(
     tx: &mut PgConnection,
-    work: &Work,
-    users: &[UserId],
+    group: &Group,
+    profiles: &Profiles,
     now: Timestamp,
 ) -> Result<()> {
-    let ids = bytes(users);
     sqlx::query!(
         "with named as (
-             select kind, value, privacy_hash($1, kind, value) as hash
+             select request_id, kind, value, privacy_hash($1, kind, value) as hash
              from privacy_identifier
-             where workspace_id = $1 and request_id = $2 and kind in ('email', 'phone', 'external')
+             where workspace_id = $1 and request_id = any($2) and kind in ('email', 'phone', 'external')
+         ), profile as (
+             select * from unnest($3::uuid[], $4::bytea[]) as p (request_id, user_id)
          )
          insert into erased_opt_out
              (workspace_id, hash, kind, channel, list_id, reason, scope, opted_out_at)
-         select $1, n.hash, 'consent', c.channel, null, null, null, coalesce(max(c.opt_out_date), $4)
-         from named n, channel_consent c
-         where c.workspace_id = $1 and c.user_id = any($3) and c.status = 'unsubscribed'
+         select $1, n.hash, 'consent', c.channel, null, null, null, coalesce(max(c.opt_out_date), $5)
+         from named n
+         join profile p on p.request_id = n.request_id
+         join channel_consent c on c.workspace_id = $1 and c.user_id = p.user_id
+         where c.status = 'unsubscribed'
          group by n.hash, c.channel
          union all
          select $1, n.hash, 'list', m.channel, m.list_id, null, null, max(m.updated_at)
-         from named n, list_membership m
-         where m.workspace_id = $1 and m.user_id = any($3) and m.status = 'unsubscribed'
+         from named n
+         join profile p on p.request_id = n.request_id
+         join list_membership m on m.workspace_id = $1 and m.user_id = p.user_id
+         where m.status = 'unsubscribed'
          group by n.hash, m.channel, m.list_id
          union all
          select $1, n.hash, 'suppression', s.channel, s.list_id, s.reason, s.scope, min(s.created_at)
@@ -187,9 +211,10 @@ pub(crate) async fn keep_opt_outs(
          where n.kind in ('email', 'phone')
          group by n.hash, s.channel, s.list_id, s.reason, s.scope
          on conflict do nothing",
-        work.workspace.uuid(),
-        work.id.uuid(),
-        &ids,
+        group.workspace.uuid(),
+        &group.requests,
+        &profiles.requests,
+        &profiles.users,
         now.utc(),
     )
     .execute(tx)
@@ -233,23 +258,23 @@ const BY_USER: &[&str] = &[
     "delete from users where workspace_id = $1 and id = any($2)",
 ];
 
-/// What is deleted by the identifiers of the request `$2`, in the workspace `$1`. What another active profile shares stays.
+/// What is deleted by the identifiers of the requests in `$2`, in the workspace `$1`. What another active profile shares stays.
 const BY_IDENTIFIER: &[&str] = &[
     // Tests to an address without a profile.
     "delete from message m using privacy_identifier i
-     where i.workspace_id = $1 and i.request_id = $2 and i.kind in ('email', 'phone')
+     where i.workspace_id = $1 and i.request_id = any($2) and i.kind in ('email', 'phone')
          and m.workspace_id = $1 and m.user_id is null and m.context->>'to' = i.value",
     "delete from confirmation_count c using privacy_identifier i
-     where i.workspace_id = $1 and i.request_id = $2 and c.workspace_id = $1 and c.identifier = i.value",
+     where i.workspace_id = $1 and i.request_id = any($2) and c.workspace_id = $1 and c.identifier = i.value",
     "delete from suppression s using privacy_identifier i
-     where i.workspace_id = $1 and i.request_id = $2 and i.kind in ('email', 'phone')
+     where i.workspace_id = $1 and i.request_id = any($2) and i.kind in ('email', 'phone')
          and s.workspace_id = $1 and s.identifier = i.value and not exists (
              select from users u
              where u.workspace_id = $1 and u.deleted_at is null
                  and (u.email = i.value or u.phone_normal = i.value))",
     // Quoted, since a short id may be a part of many texts.
     "delete from rejected_event e using privacy_identifier i
-     where i.workspace_id = $1 and i.request_id = $2 and e.workspace_id = $1
+     where i.workspace_id = $1 and i.request_id = any($2) and e.workspace_id = $1
          and (e.user_id = i.value or position(to_jsonb(i.value)::text in e.body) > 0)",
 ];
 
@@ -259,7 +284,7 @@ const ELSEWHERE: &str = "
     with gone as (
         delete from suppression s
         using privacy_identifier i, workspace w, workspace other
-        where i.workspace_id = $1 and i.request_id = $2 and i.kind = 'phone' and w.id = $1
+        where i.workspace_id = $1 and i.request_id = any($2) and i.kind = 'phone' and w.id = $1
             and other.organization_id = w.organization_id and other.id <> $1
             and s.workspace_id = other.id and s.identifier = i.value and s.channel in ('sms', 'whatsapp')
             and not exists (
@@ -273,48 +298,43 @@ const ELSEWHERE: &str = "
     from gone
     on conflict do nothing";
 
-/// Deletes every row of a person.
+/// Deletes every row of people.
 pub(crate) async fn delete_rows(
     tx: &mut PgConnection,
-    work: &Work,
-    users: &[UserId],
+    group: &Group,
+    profiles: &Profiles,
 ) -> Result<()> {
-    let ids = bytes(users);
     for sql in BY_IDENTIFIER.iter().chain([&ELSEWHERE]) {
-        sqlx::query(*sql)
-            .bind(work.workspace.uuid())
-            .bind(work.id.uuid())
-            .execute(&mut *tx)
-            .await?;
+        let delete = sqlx::query(*sql).bind(group.workspace.uuid()).bind(&group.requests);
+        delete.execute(&mut *tx).await?;
     }
     for sql in BY_USER {
-        sqlx::query(*sql).bind(work.workspace.uuid()).bind(&ids).execute(&mut *tx).await?;
+        let delete = sqlx::query(*sql).bind(group.workspace.uuid()).bind(&profiles.users);
+        delete.execute(&mut *tx).await?;
     }
-    for user in users {
-        move_cursors(tx, work.workspace, *user).await?;
-    }
-    Ok(())
+    move_cursors(tx, group, profiles).await
 }
 
 /// Cursors that name a profile name the id before it instead, which leaves the same ids after them.
-async fn move_cursors(tx: &mut PgConnection, workspace: WorkspaceId, user: UserId) -> Result<()> {
-    let before = id_before(user);
+async fn move_cursors(tx: &mut PgConnection, group: &Group, profiles: &Profiles) -> Result<()> {
+    let before: Vec<_> = profiles.users.iter().map(|user| id_before(user)).collect();
     for sql in [
-        "update campaign_run set audience_after = $3 where workspace_id = $1 and audience_after = $2",
-        "update people_rebuild set user_id = $3 where workspace_id = $1 and user_id = $2",
+        "update campaign_run r set audience_after = p.before
+         from unnest($2::bytea[], $3::bytea[]) as p (id, before)
+         where r.workspace_id = $1 and r.audience_after = p.id",
+        "update people_rebuild r set user_id = p.before
+         from unnest($2::bytea[], $3::bytea[]) as p (id, before)
+         where r.workspace_id = $1 and r.user_id = p.id",
     ] {
-        sqlx::query(sql)
-            .bind(workspace.uuid())
-            .bind(&user.bytes()[..])
-            .bind(&before.bytes()[..])
-            .execute(&mut *tx)
-            .await?;
+        let update =
+            sqlx::query(sql).bind(group.workspace.uuid()).bind(&profiles.users).bind(&before);
+        update.execute(&mut *tx).await?;
     }
     Ok(())
 }
 
-fn id_before(user: UserId) -> UserId {
-    let mut bytes = *user.bytes();
+fn id_before(user: &[u8]) -> Vec<u8> {
+    let mut bytes = user.to_vec();
     for byte in bytes.iter_mut().rev() {
         let (less, borrows) = byte.overflowing_sub(1);
         *byte = less;
@@ -322,53 +342,54 @@ fn id_before(user: UserId) -> UserId {
             break;
         }
     }
-    UserId::from_bytes(bytes)
+    bytes
 }
 
 /// Notes who was erased, as hashes of internal ids, and returns them.
 pub(crate) async fn note_erased(
     tx: &mut PgConnection,
-    work: &Work,
+    group: &Group,
     now: Timestamp,
 ) -> Result<Vec<ErasedPerson>> {
-    let events = work.events.unwrap_or(EventsFate::Delete);
-    let hashes = sqlx::query_scalar!(
+    // A profile that two requests name has its events deleted where one of them asks for that.
+    let rows = sqlx::query!(
         r#"insert into erased_person (workspace_id, hash, events, erased_at)
-           select $1, privacy_hash($1, 'internal', value), $3, $4
-           from privacy_identifier
-           where workspace_id = $1 and request_id = $2 and kind = 'internal'
+           select $1, privacy_hash($1, 'internal', i.value), max(coalesce(r.events, 'delete')), $3
+           from privacy_identifier i
+           join privacy_request r on r.workspace_id = i.workspace_id and r.id = i.request_id
+           where i.workspace_id = $1 and i.request_id = any($2) and i.kind = 'internal'
+           group by i.value
            on conflict (workspace_id, hash) do update set erased_at = excluded.erased_at
-           returning hash"#,
-        work.workspace.uuid(),
-        work.id.uuid(),
-        events.as_str(),
+           returning hash, events"#,
+        group.workspace.uuid(),
+        &group.requests,
         now.utc(),
     )
     .fetch_all(tx)
     .await?;
-    let people = hashes.iter().map(|hash| ErasedPerson {
-        workspace: work.workspace,
-        hash: hex::encode(hash),
-        events,
+    let people = rows.into_iter().map(|row| ErasedPerson {
+        workspace: group.workspace,
+        hash: hex::encode(row.hash),
+        events: EventsFate::named(&row.events).unwrap_or(EventsFate::Delete),
         at: now,
     });
     Ok(people.collect())
 }
 
-/// Forgets whom an erasure is of.
-pub(crate) async fn forget(tx: &mut PgConnection, work: &Work) -> Result<()> {
+/// Deletes the stored identifiers and keys of erasures.
+pub(crate) async fn forget(tx: &mut PgConnection, group: &Group) -> Result<()> {
     sqlx::query!(
-        "delete from privacy_identifier where workspace_id = $1 and request_id = $2",
-        work.workspace.uuid(),
-        work.id.uuid(),
+        "delete from privacy_identifier where workspace_id = $1 and request_id = any($2)",
+        group.workspace.uuid(),
+        &group.requests,
     )
     .execute(&mut *tx)
     .await?;
     sqlx::query!(
         "update privacy_request set user_id = null, hash_key = null, step = 'rewrite'
-         where workspace_id = $1 and id = $2",
-        work.workspace.uuid(),
-        work.id.uuid(),
+         where workspace_id = $1 and id = any($2)",
+        group.workspace.uuid(),
+        &group.requests,
     )
     .execute(tx)
     .await?;
@@ -432,18 +453,13 @@ pub(crate) async fn note_listed(
     Ok(())
 }
 
-fn bytes(users: &[UserId]) -> Vec<Vec<u8>> {
-    users.iter().map(|user| user.bytes().to_vec()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_id_before_borrows_from_the_bytes_before() {
-        let user = UserId::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
-        assert_eq!(id_before(user).bytes(), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 255, 255]);
-        assert!(id_before(user) < user);
+        let user = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0];
+        assert_eq!(id_before(&user), [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 255, 255]);
     }
 }

@@ -1,5 +1,7 @@
 //! What the worker takes up, and how far it came.
 
+use std::collections::BTreeMap;
+
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -17,6 +19,29 @@ pub(crate) struct Work {
     pub(crate) step: Step,
     /// Random bytes of an erasure, until it has forgotten its identifiers.
     pub(crate) hash_key: Option<Vec<u8>>,
+}
+
+/// Erasures of one workspace that are worked on in one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) requests: Vec<Uuid>,
+}
+
+impl Group {
+    /// Groups of `size` erasures at most.
+    pub(crate) fn of(works: &[&Work], size: usize) -> Vec<Self> {
+        let mut by_workspace: BTreeMap<WorkspaceId, Vec<Uuid>> = BTreeMap::new();
+        for work in works {
+            by_workspace.entry(work.workspace).or_default().push(work.id.uuid());
+        }
+        let groups = by_workspace.iter().flat_map(|(workspace, requests)| {
+            requests
+                .chunks(size)
+                .map(|part| Self { workspace: *workspace, requests: part.to_vec() })
+        });
+        groups.collect()
+    }
 }
 
 struct Row {
@@ -192,4 +217,38 @@ pub(crate) async fn try_lock(connection: &mut PgConnection) -> Result<bool> {
     const KEY: i64 = 0x0070_7269_7661_6379;
     let taken = sqlx::query_scalar!(r#"select pg_try_advisory_lock($1) as "taken!""#, KEY);
     Ok(taken.fetch_one(connection).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(workspace: u128, id: u128) -> Work {
+        Work {
+            workspace: WorkspaceId::new(Uuid::from_u128(workspace)),
+            id: RequestId::new(Uuid::from_u128(id)),
+            user: None,
+            events: None,
+            step: Step::Rows,
+            hash_key: None,
+        }
+    }
+
+    #[test]
+    fn a_group_is_of_one_workspace_and_of_so_many_requests_at_most() {
+        let works: Vec<Work> =
+            [(1, 1), (2, 2), (1, 3), (1, 4)].map(|(workspace, id)| work(workspace, id)).into();
+        let groups = Group::of(&works.iter().collect::<Vec<_>>(), 2);
+        let found: Vec<_> = groups
+            .iter()
+            .map(|group| {
+                (
+                    group.workspace.uuid().as_u128(),
+                    group.requests.iter().map(Uuid::as_u128).collect::<Vec<_>>(),
+                )
+            })
+            .collect();
+        assert_eq!(found, [(1, vec![1, 3]), (1, vec![4]), (2, vec![2])]);
+        assert_eq!(Group::of(&[], 2), []);
+    }
 }

@@ -107,7 +107,7 @@ async fn sibling(organization: &str) -> Workspace {
             (created.token.expose_secret().to_owned(), created.workspace)
         })
         .await;
-    Workspace { id, api: Client::new(&server().url, Some(&token)), name }
+    Workspace::known(name, id, Client::new(&server().url, Some(&token)))
 }
 
 async fn person(workspace: &Workspace, phone: &str) -> String {

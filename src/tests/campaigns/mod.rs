@@ -3,6 +3,7 @@
 mod bulk;
 mod content;
 mod crud;
+mod eligibility;
 mod history;
 mod isolation;
 mod lifecycle;

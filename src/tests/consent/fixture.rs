@@ -182,7 +182,7 @@ pub(crate) async fn workspace_of(organization: &str) -> Workspace {
         .on(async move { keys::create(&db, Clock::system().now(), key).await.unwrap() })
         .await;
     let api = Client::new(&server().url, Some(created.token.expose_secret()));
-    Workspace { name, id: created.workspace, api }
+    Workspace::known(name, created.workspace, api)
 }
 
 /// The workspace in its organization.

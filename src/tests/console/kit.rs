@@ -63,13 +63,14 @@ impl Seen {
     }
 }
 
-/// A link that signs in at the shared server.
+/// A link that signs in at the workspace's server.
 pub(crate) async fn link(workspace: &Workspace, scopes: &str) -> Url {
-    let (db, now) = (server().db(), Clock::system().now());
-    let base = Url::parse(&server().url).unwrap();
+    let (db, now) = (workspace.server.db(), Clock::system().now());
+    let base = Url::parse(&workspace.server.url).unwrap();
     let scopes: ScopeSet = scopes.parse().unwrap();
     let new = NewLink { workspace: workspace.id, actor: "ann@example.test".to_owned(), scopes };
-    server().on(async move { sign_in::create_link(&db, now, &base, &new).await.unwrap() }).await
+    let create = async move { sign_in::create_link(&db, now, &base, &new).await.unwrap() };
+    workspace.server.on(create).await
 }
 
 impl Person {
@@ -86,7 +87,7 @@ impl Person {
 
     /// A person who is signed in with these scopes.
     pub(crate) async fn signed_in(workspace: &Workspace, scopes: &str) -> Self {
-        let person = Self::new();
+        let person = Self::at(&workspace.server.url, None);
         let url = link(workspace, scopes).await;
         let seen = person.open(&url).await;
         assert_eq!(seen.status, 303, "{}", seen.text);
@@ -99,10 +100,16 @@ impl Person {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let cookies = self.cookies();
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        if cookies.is_empty() { request } else { request.header(COOKIE, cookies) }
+    }
+
+    /// The value of a header with the person's cookies.
+    pub(crate) fn cookies(&self) -> String {
         let cookies = self.cookies.lock();
         let cookies: Vec<String> = cookies.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        let request = self.http.request(method, format!("{}{path}", self.base));
-        if cookies.is_empty() { request } else { request.header(COOKIE, cookies.join("; ")) }
+        cookies.join("; ")
     }
 
     pub(crate) async fn get(&self, path: &str) -> Seen {

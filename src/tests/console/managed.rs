@@ -26,6 +26,10 @@ pub(super) async fn filled() -> (Workspace, Vec<String>) {
     let row = json!({"channel": "email", "identifier": format!("{}@example.test", "a".repeat(60))});
     workspace.api.post("/suppressions", &row, 201).await;
     workspace.api.post("/keys", &json!({"name": long, "scopes": ["*"]}), 201).await;
+    let member =
+        json!({"email": format!("{}@example.test", "m".repeat(60)), "name": long, "role": "owner"});
+    let member = workspace.api.post("/members", &member, 201).await.json();
+    let invitation = member["invitation"]["url"].as_str().unwrap();
     let domain = json!({"domain": format!("{}.example-of-{}.test", "d".repeat(60), workspace.id)});
     workspace.api.post("/sender-domains", &domain, 201).await;
     let of = |thing: &Value| thing["id"].as_str().unwrap().to_owned();
@@ -50,6 +54,8 @@ pub(super) async fn filled() -> (Workspace, Vec<String>) {
         format!("segments/{segment}?tab=members"),
         format!("lists/{list}"),
         format!("lists/{list}?tab=settings"),
+        "login".to_owned(),
+        invitation.split("/console/").nth(1).unwrap().to_owned(),
     ]);
     (workspace, paths)
 }

@@ -90,3 +90,54 @@ async fn a_person_is_deleted_only_by_the_name_that_is_shown() {
     assert!(!person.get("/console/people").await.text.contains("was deleted"), "shown once");
     assert_eq!(person.get(&path).await.status, 404);
 }
+
+#[tokio::test]
+async fn a_person_is_exported_and_erased_from_the_page() {
+    let workspace = crate::privacy::workspace().await;
+    let ann = json!({"externalId": "ann", "attributes": {"firstName": "<b>Ann"}});
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let path = format!("/console/people/{}", ann["id"].as_str().unwrap());
+    let support = Person::signed_in(&workspace, "users:read,users:delete").await;
+    let tab = support.get(&format!("{path}?tab=privacy")).await;
+    assert!(
+        tab.text.contains("Erase, keep counts…") && !tab.text.contains("<b>Ann"),
+        "{}",
+        tab.text
+    );
+    assert!(support.get("/console/privacy").await.text.contains("No requests yet"));
+    let done = support.post(&format!("{path}/export"), &[]).await;
+    assert_eq!((done.status.as_u16(), done.location()), (303, "/console/privacy"));
+    let list = eventually("the document is there", || async {
+        let list = support.get("/console/privacy").await;
+        list.text.contains("/download").then_some(list)
+    })
+    .await;
+    assert!(!list.text.contains("every 2s"), "nothing is open any more: {}", list.text);
+    let id = list.between("/console/privacy/", "/download").to_owned();
+    let document = support.get(&format!("/console/privacy/{id}/download")).await;
+    assert!(document.headers["content-disposition"].to_str().unwrap().starts_with("attachment"));
+    let document: serde_json::Value = serde_json::from_str(&document.text).unwrap();
+    assert_eq!(document["profiles"][0]["attributes"]["firstName"], "<b>Ann");
+
+    let erase = format!("{path}/erase?events=anonymize");
+    let wrong = support.post(&erase, &[("confirm", "Ann")]).await;
+    assert!(wrong.status == 400 && wrong.text.contains("nothing was erased"), "{}", wrong.text);
+    assert_eq!(support.post_bare(&erase, &[("confirm", "<b>Ann")]).await.status, 403, "CSRF");
+    let other = format!("{path}/erase?events=some");
+    assert_eq!(support.post(&other, &[("confirm", "<b>Ann")]).await.status, 400);
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    for path in [format!("{path}?tab=privacy"), "/console/privacy".to_owned()] {
+        assert!(reader.get(&path).await.text.contains("users:delete"), "{path}");
+    }
+    assert_eq!(reader.post(&erase, &[("confirm", "<b>Ann")]).await.status, 403);
+    let done = support.post(&erase, &[("confirm", "<b>Ann")]).await;
+    assert_eq!((done.status.as_u16(), done.location()), (303, "/console/privacy"));
+    eventually("the person is erased", || async {
+        let rows = support.get("/console/privacy/requests").await;
+        assert!(!rows.text.contains("<html"), "{}", rows.text);
+        rows.text.contains("erased</span>").then_some(())
+    })
+    .await;
+    assert_eq!(support.get(&path).await.status, 404);
+    assert_eq!(support.get(&format!("/console/privacy/{id}/download")).await.status, 404);
+}

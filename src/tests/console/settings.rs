@@ -134,12 +134,12 @@ async fn sessions_are_listed_and_ended() {
     let other = Person::signed_in(&workspace, "users:read").await;
     let seen = person.get("/console/settings/members").await;
     assert!(
-        seen.text.contains("this session") && seen.text.contains("There are no members yet"),
+        seen.text.contains("this session") && seen.text.contains("No members yet"),
         "{}",
         seen.text
     );
-    let id = seen.between("/console/settings/members/", "/revoke").to_owned();
-    let revoke = format!("/console/settings/members/{id}/revoke");
+    let id = seen.between("/console/settings/sessions/", "/revoke").to_owned();
+    let revoke = format!("/console/settings/sessions/{id}/revoke");
     let reader = Person::signed_in(&workspace, "settings:read").await;
     assert_eq!(reader.post(&revoke, &[]).await.status, 403);
     assert_eq!(other.get("/console/people").await.status, 200);

@@ -133,7 +133,7 @@ async fn a_peer_has_sixty_looks_for_sessions_that_do_not_exist() {
     // One more a second is let through, which a busy machine may take for each of them.
     eventually("the next is refused", async || {
         let seen = invented().await;
-        (seen.status == 429).then_some(())
+        (seen.status == 429).then(|| assert!(seen.headers.contains_key("retry-after")))
     })
     .await;
     // Those who send none are led to the page that signs in.

@@ -1,7 +1,5 @@
 //! Rate limits of routes, per credential.
 
-use std::sync::LazyLock;
-
 use kernel::Clock;
 use reqwest::{Method, header::HeaderMap};
 use serde_json::{Value, json};
@@ -59,11 +57,11 @@ async fn a_workspace_may_send_twenty_tests_a_minute_over_all_keys_and_channels()
     assert_eq!(campaigns.headers[LIMIT], "500", "nothing else waits for it");
 }
 
-/// Look-ups of a peer that may fail at once on [`STRICT`].
+/// Look-ups of a peer that may fail at once on a server that allows few.
 const FAILURES: usize = 20;
 
 /// A server that lets few look-ups fail, and believes what a proxy says of peers.
-static STRICT: LazyLock<TestServer> = LazyLock::new(|| {
+fn strict() -> TestServer {
     let settings = settings(
         &data_dir("failed-lookups"),
         &[
@@ -73,25 +71,28 @@ static STRICT: LazyLock<TestServer> = LazyLock::new(|| {
         ],
     );
     run(settings, Clock::system())
-});
+}
 
-/// A peer of [`STRICT`], by the address that a proxy names.
-struct Peer(&'static str);
+/// A peer of such a server, by the address that a proxy names.
+struct Peer<'s> {
+    url: &'s str,
+    address: &'static str,
+}
 
-impl Peer {
+impl Peer<'_> {
     async fn ask(&self, key: &str) -> (u16, HeaderMap, Value) {
-        let client = Client::new(&STRICT.url, Some(key));
+        let client = Client::new(self.url, Some(key));
         self.answer(client.request(Method::GET, "/users?limit=1")).await
     }
 
     async fn track(&self, sdk_key: &str) -> (u16, HeaderMap, Value) {
-        let client = Client::new(&STRICT.url, None);
+        let client = Client::new(self.url, None);
         let request = client.request(Method::POST, "/v1/track").header("x-sdk-key", sdk_key);
         self.answer(request.json(&json!({"userId": "ann", "eventName": "A"}))).await
     }
 
     async fn answer(&self, request: reqwest::RequestBuilder) -> (u16, HeaderMap, Value) {
-        let answer = request.header("x-forwarded-for", self.0).send().await.unwrap();
+        let answer = request.header("x-forwarded-for", self.address).send().await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         (status, headers, answer.json().await.unwrap())
     }
@@ -119,10 +120,11 @@ fn unknown_key(prefix: &str) -> String {
 
 #[tokio::test]
 async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
-    let server = tokio::task::spawn_blocking(|| &*STRICT).await.unwrap();
+    let server = tokio::task::spawn_blocking(strict).await.unwrap();
     let name = unique("lookups");
     let (known, _) = server.key(&name, "*").await;
-    let (one, other) = (Peer("192.0.2.1"), Peer("2001:db8::1"));
+    let peer = |address| Peer { url: &server.url, address };
+    let (one, other) = (peer("192.0.2.1"), peer("2001:db8::1"));
     assert_eq!(one.ask(&known).await.0, 200);
     let (headers, body) = one.exhaust(&known).await;
     assert!(headers["retry-after"].to_str().unwrap().parse::<u32>().unwrap() >= 1);
@@ -159,8 +161,8 @@ async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
     assert_eq!(one.ask(&fresh).await.0, 200);
     assert_eq!(other.ask(&unknown_key("mr")).await.0, 401);
     // Addresses of one IPv6 network are one peer.
-    Peer("2001:db8:1::1").exhaust(&known).await;
-    let neighbour = Peer("2001:db8:1::2");
+    peer("2001:db8:1::1").exhaust(&known).await;
+    let neighbour = peer("2001:db8:1::2");
     let mut statuses = Vec::new();
     while statuses.len() < FAILURES / 2 && statuses.last() != Some(&429) {
         statuses.push(neighbour.ask(&unknown_key("mr")).await.0);

@@ -7,29 +7,20 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use web::auth::ScopeName;
 
+use super::{
+    campaign_endpoints::{campaign_reports, campaign_settings, campaigns, sends},
+    line::{ABSENT_USER, Ids, Line},
+};
 use crate::kit::{Client, Workspace, unique};
 
-const ABSENT_USER: &str = "00000000000000000000dead";
 const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
 const ABSENT_SEGMENT: &str = "00000000-0000-7000-8000-000000005e9d";
 const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
 const ABSENT_INSIGHT: &str = "00000000-0000-7000-8000-0000001abead";
 const ABSENT_PRIVACY_REQUEST: &str = "00000000-0000-7000-8000-0000000e4a5e";
+const ABSENT_MEMBER: &str = "00000000-0000-7000-8000-00000000eade";
 const ABSENT_KEY: &str = "deaddeaddead";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
-
-/// What a request names.
-struct Ids<'a> {
-    user: &'a str,
-    external: &'a str,
-    list: &'a str,
-    campaign: &'a str,
-    segment: &'a str,
-    insight: &'a str,
-    privacy_request: &'a str,
-    sender_domain: &'a str,
-    key: &'a str,
-}
 
 const ABSENT: Ids<'static> = Ids {
     user: ABSENT_USER,
@@ -40,6 +31,7 @@ const ABSENT: Ids<'static> = Ids {
     insight: ABSENT_INSIGHT,
     privacy_request: ABSENT_PRIVACY_REQUEST,
     sender_domain: ABSENT_SENDER_DOMAIN,
+    member: ABSENT_MEMBER,
     key: ABSENT_KEY,
 };
 
@@ -52,9 +44,6 @@ struct Endpoint {
     body: Value,
     scope: &'static str,
 }
-
-/// Method, path as described, query, body, scope; several scopes with spaces between them.
-type Line = (&'static str, &'static str, &'static str, Value, &'static str);
 
 fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
     let none = Value::Null;
@@ -171,15 +160,24 @@ fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
-/// Keys and the audit log.
+/// Keys, members and the audit log.
 fn settings() -> Vec<Line> {
     let none = Value::Null;
     let key = json!({"name": "Own", "scopes": ["settings:write"]});
+    let email = format!("{}@example.test", unique("member"));
+    let member = json!({"email": email, "scopes": ["settings:write"]});
     vec![
         ("POST", "/keys", "", key, "settings:write"),
         ("GET", "/keys", "", none.clone(), "settings:read"),
         ("DELETE", "/keys/{keyId}", "", none.clone(), "settings:write"),
-        ("GET", "/audit", "", none, "settings:read"),
+        ("GET", "/audit", "", none.clone(), "settings:read"),
+        ("POST", "/members", "", member, "settings:write"),
+        ("GET", "/members", "", none.clone(), "settings:read"),
+        ("GET", "/members/{memberId}", "", none.clone(), "settings:read"),
+        ("PATCH", "/members/{memberId}", "", json!({"name": "n"}), "settings:write"),
+        ("DELETE", "/members/{memberId}", "", none.clone(), "settings:write"),
+        ("POST", "/members/{memberId}/invitations", "", none.clone(), "settings:write"),
+        ("GET", "/roles", "", none, "settings:read"),
     ]
 }
 
@@ -260,125 +258,6 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
-/// What a campaign achieved.
-fn campaign_reports() -> Vec<Line> {
-    let reports = [
-        "/campaigns/{campaignId}/stats",
-        "/campaigns/{campaignId}/variant-stats",
-        "/campaigns/{campaignId}/links",
-        "/campaigns/{campaignId}/failure-reasons",
-        "/campaigns/{campaignId}/time-to-engage",
-        "/campaigns/{campaignId}/in-app-stats",
-        "/campaigns/{campaignId}/impressions",
-        "/campaigns/{campaignId}/send-occurrences",
-        "/campaigns/{campaignId}/recipients",
-        "/campaigns/{campaignId}/recipients/{userId}",
-    ];
-    reports.map(|path| ("GET", path, "", Value::Null, "campaigns:read")).to_vec()
-}
-
-/// How a campaign is to run, and how it runs.
-fn campaign_settings() -> Vec<Line> {
-    let none = Value::Null;
-    let warmth = json!({"variantIds": ["a"]});
-    let winner = json!({"variantId": "a"});
-    let preview = json!({"userId": ABSENT_USER});
-    vec![
-        ("POST", "/campaigns/{campaignId}/preview-launch", "", none.clone(), "campaigns:read"),
-        ("POST", "/campaigns/{campaignId}/preview", "", preview, "campaigns:read users:read"),
-        ("GET", "/campaigns/{campaignId}/recurring-status", "", none.clone(), "campaigns:read"),
-        ("POST", "/campaigns/{campaignId}/retest-ab", "", none.clone(), "campaigns:write"),
-        ("POST", "/campaigns/{campaignId}/select-winner", "", winner, "campaigns:send"),
-        ("GET", "/campaigns/{campaignId}/sto-coverage", "", none.clone(), "campaigns:read"),
-        ("POST", "/campaigns/{campaignId}/launch-rl", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/pause-rl", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/resume-rl", "", none.clone(), "campaigns:send"),
-        ("GET", "/campaigns/{campaignId}/rl-stats", "", none, "campaigns:read"),
-        ("POST", "/campaigns/ml-path-warmth", "", warmth, "campaigns:read"),
-    ]
-}
-
-fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
-    let none = Value::Null;
-    let new = json!({"name": "n", "channel": "in_app", "subscriptionCategoryId": ids.list});
-    let many = json!({"ids": [ids.campaign]});
-    vec![
-        ("POST", "/campaigns", "", new, "campaigns:write"),
-        ("GET", "/campaigns", "", none.clone(), "campaigns:read"),
-        ("GET", "/campaigns/{campaignId}", "", none.clone(), "campaigns:read"),
-        ("PUT", "/campaigns/{campaignId}", "", json!({"name": "n"}), "campaigns:write"),
-        ("DELETE", "/campaigns/{campaignId}", "", none.clone(), "campaigns:delete"),
-        ("POST", "/campaigns/{campaignId}/send", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/pause", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/resume", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/cancel", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/retry", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/resend", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/stop-recurring", "", none.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/publish", "", none.clone(), "campaigns:write"),
-        ("POST", "/campaigns/{campaignId}/discard-draft", "", none.clone(), "campaigns:write"),
-        ("POST", "/campaigns/{campaignId}/duplicate", "", none.clone(), "campaigns:write"),
-        ("POST", "/campaigns/{campaignId}/archive", "", none.clone(), "campaigns:write"),
-        ("POST", "/campaigns/{campaignId}/unarchive", "", none.clone(), "campaigns:write"),
-        ("GET", "/campaigns/{campaignId}/versions", "", none.clone(), "campaigns:read"),
-        (
-            "GET",
-            "/campaigns/{campaignId}/versions/compare",
-            "?v1=1&v2=1",
-            none.clone(),
-            "campaigns:read",
-        ),
-        ("GET", "/campaigns/{campaignId}/versions/{versionId}", "", none.clone(), "campaigns:read"),
-        (
-            "POST",
-            "/campaigns/{campaignId}/versions/{versionId}/rollback",
-            "",
-            none.clone(),
-            "campaigns:write",
-        ),
-        ("GET", "/campaigns/{campaignId}/history", "", none, "campaigns:read"),
-        (
-            "POST",
-            "/campaigns/preview",
-            "",
-            json!({"targeting": {"userIds": [ids.user]}}),
-            "campaigns:read",
-        ),
-        (
-            "POST",
-            "/campaigns/spam-check",
-            "",
-            json!({"subject": "s", "html": "<p>h</p>"}),
-            "campaigns:read",
-        ),
-        ("POST", "/campaigns/bulk-delete", "", many.clone(), "campaigns:delete"),
-        ("POST", "/campaigns/bulk-archive", "", many.clone(), "campaigns:write"),
-        ("POST", "/campaigns/bulk-unarchive", "", many.clone(), "campaigns:write"),
-        ("POST", "/campaigns/bulk-duplicate", "", many, "campaigns:write"),
-        (
-            "POST",
-            "/campaigns/bulk-tag",
-            "",
-            json!({"ids": [ids.campaign], "tags": ["x"]}),
-            "campaigns:write",
-        ),
-    ]
-}
-
-/// Messages sent one by one.
-fn sends(ids: &Ids<'_>) -> Vec<Line> {
-    let test = json!({"userId": ids.user});
-    let once = json!({"userId": ids.user, "channel": "sms", "message": {"body": "b"}});
-    vec![
-        ("POST", "/campaigns/transactional/send", "", once, "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-email", "", test.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-sms", "", test.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-push", "", test.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-whatsapp", "", test.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-in-app", "", test, "campaigns:send"),
-    ]
-}
-
 /// What apps ask with an SDK key: beside the specification, and without scopes.
 const OF_APPS: &[(&str, &str)] = &[
     ("/v1/track", "POST"),
@@ -418,6 +297,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{segmentId}", ids.segment)
                 .replace("{insightId}", ids.insight)
                 .replace("{requestId}", ids.privacy_request)
+                .replace("{memberId}", ids.member)
                 .replace("{senderDomainId}", ids.sender_domain)
                 .replace("{keyId}", ids.key)
                 .replace("{versionId}", "1")
@@ -521,6 +401,33 @@ async fn every_endpoint_accepts_only_its_scope() {
     }
 }
 
+async fn foreign_ids_answer_as_absent_ones(here: &Workspace, theirs: &Ids<'_>) {
+    let pairs = endpoints(theirs).into_iter().zip(endpoints(&ABSENT));
+    for (foreign, absent) in pairs {
+        let names_none = foreign.path == absent.path && foreign.body == absent.body;
+        if names_none && !foreign.path.contains("%2B4915100000")
+            || [
+                "/lists",
+                "/segments",
+                "/sender-domains",
+                "/insights",
+                "/keys",
+                "/members",
+                "/audit",
+            ]
+            .contains(&foreign.path.as_str())
+        {
+            continue;
+        }
+        let found = ask(&here.api, &foreign, theirs).await;
+        let expected = ask(&here.api, &absent, &ABSENT).await;
+        // A stored event has an id of its own.
+        if foreign.path != "/events/track" {
+            assert_eq!(found, expected, "{} {}", foreign.method, foreign.path);
+        }
+    }
+}
+
 #[tokio::test]
 async fn ids_of_another_workspace_are_404() {
     let (here, there) = (Workspace::new().await, Workspace::new().await);
@@ -545,6 +452,8 @@ async fn ids_of_another_workspace_are_404() {
     let insight = there.api.post("/insights", &insight, 201).await.json();
     let export = json!({"type": "export", "userId": user});
     let export = there.api.post("/privacy/requests", &export, 201).await.json();
+    let member = json!({"email": "theirs@example.test", "role": "owner"});
+    let member = there.api.post("/members", &member, 201).await.json();
     let key = json!({"name": "Theirs", "scopes": ["users:read"]});
     let key = there.api.post("/keys", &key, 201).await.json();
     let theirs = Ids {
@@ -556,24 +465,10 @@ async fn ids_of_another_workspace_are_404() {
         insight: insight["id"].as_str().unwrap(),
         privacy_request: export["id"].as_str().unwrap(),
         sender_domain: domain["id"].as_str().unwrap(),
+        member: member["id"].as_str().unwrap(),
         key: key["id"].as_str().unwrap(),
     };
-    let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
-    for (foreign, absent) in pairs {
-        let names_none = foreign.path == absent.path && foreign.body == absent.body;
-        if names_none && !foreign.path.contains("%2B4915100000")
-            || ["/lists", "/segments", "/sender-domains", "/insights", "/keys", "/audit"]
-                .contains(&foreign.path.as_str())
-        {
-            continue;
-        }
-        let found = ask(&here.api, &foreign, &theirs).await;
-        let expected = ask(&here.api, &absent, &ABSENT).await;
-        // A stored event has an id of its own.
-        if foreign.path != "/events/track" {
-            assert_eq!(found, expected, "{} {}", foreign.method, foreign.path);
-        }
-    }
+    foreign_ids_answer_as_absent_ones(&here, &theirs).await;
     // And nothing happened there.
     let of = |base: &str, id: &str| format!("/{base}/{id}");
     there.api.get(of("users", user), 200).await;
@@ -588,6 +483,8 @@ async fn ids_of_another_workspace_are_404() {
     let keys = there.api.get("/keys", 200).await.json();
     assert_eq!(keys["data"][0]["id"], theirs.key);
     assert_eq!(keys["data"][0]["revokedAt"], json!(null));
+    let member = there.api.get(format!("/members/{}", theirs.member), 200).await.json();
+    assert_eq!(member["name"], json!(null));
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();
     assert_eq!(members["members"][0]["status"], "subscribed");
     assert_eq!(members["total"], 1);

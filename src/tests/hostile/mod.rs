@@ -8,15 +8,15 @@
 mod attack;
 mod good;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, MutexGuard};
 
 use self::attack::{Attack, Kind};
 use crate::{
     callbacks::{early_refusals::answered_by, fixture::SECRET},
-    kit::{Client, eventually},
+    kit::{Client, WhileUsed, eventually, unique},
     single::{
         fixture::{Sender, start},
         links::{address, arrived},
@@ -40,8 +40,8 @@ const ONE: &[&str] = &["127.0.0.2"];
 const FOUR: &[&str] = &["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
 
 /// The server under attack, and the turn to attack it: one kind at a time.
-async fn server() -> (&'static Sender, MutexGuard<'static, ()>) {
-    static SERVER: OnceCell<Sender> = OnceCell::const_new();
+async fn server() -> (Arc<Sender>, MutexGuard<'static, ()>) {
+    static SERVER: WhileUsed<Sender> = WhileUsed::new();
     static TURN: Mutex<()> = Mutex::const_new(());
     let turn = TURN.lock().await;
     let settings = [
@@ -52,7 +52,7 @@ async fn server() -> (&'static Sender, MutexGuard<'static, ()>) {
         ("MILLRACE_RATE_LIMITS__LINKS__PER_SECOND", "5".to_owned()),
         ("MILLRACE_RATE_LIMITS__LINKS__BURST", "50".to_owned()),
     ];
-    let server = SERVER.get_or_init(async || start("hostile", &settings).await).await;
+    let server = SERVER.get(async || start(&unique("hostile"), &settings).await).await;
     (server, turn)
 }
 
@@ -97,6 +97,7 @@ async fn good_caller_is_served(server: &Sender, kind: &Kind, connections: usize,
 /// may not have accepted enough of them yet.
 async fn some_are_closed(connections: usize, sources: &[&str], reason: &str) {
     let (server, _turn) = server().await;
+    let server = &*server;
     if !may_open(connections) {
         return;
     }
@@ -124,6 +125,7 @@ async fn metric(server: &Sender, name: &str, containing: &str) -> f64 {
 
 async fn good_caller_is_unaffected(kind: Kind, connections: usize, sources: &[&str]) {
     let (server, _turn) = server().await;
+    let server = &*server;
     if may_open(connections) {
         good_caller_is_served(server, &kind, connections, sources).await;
     }
@@ -138,6 +140,7 @@ async fn promised_bodies_that_never_arrive() {
 async fn bodies_that_stop_halfway() {
     good_caller_is_unaffected(Kind::HalfBody, CONNECTIONS, TWO).await;
     let (server, _turn) = server().await;
+    let server = &*server;
     eventually("the memory was given back", async || {
         let used = metric(server, "millrace_http_body_used_bytes", "public").await;
         (used < 1.0).then_some(())
@@ -161,6 +164,7 @@ async fn idle_connections_up_to_the_cap_of_the_server() {
     good_caller_is_unaffected(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
     some_are_closed(2 * CONNECTIONS, FOUR, "\"cap\"").await;
     let (server, _turn) = server().await;
+    let server = &*server;
     if may_open(2 * CONNECTIONS) {
         assert!(
             metric(server, "millrace_http_connections", "").await <= (CONNECTIONS_MAX + 10) as f64
@@ -191,6 +195,7 @@ async fn links_with_forged_signatures() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pixel_fetched_in_a_loop_is_stored_at_a_limited_rate() {
     let (server, _turn) = server().await;
+    let server = &*server;
     if !may_open(CONNECTIONS) {
         return;
     }
@@ -217,6 +222,7 @@ async fn a_pixel_fetched_in_a_loop_is_stored_at_a_limited_rate() {
 #[tokio::test]
 async fn a_callback_of_an_unconfigured_provider_is_404() {
     let (server, _turn) = server().await;
+    let server = &*server;
     let client = Client::new(&server.url, None);
     for path in [
         "/callbacks/sms/twilio",

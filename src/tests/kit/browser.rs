@@ -144,7 +144,7 @@ impl Drop for Browser {
 }
 
 /// The browser that is installed.
-pub(super) fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let mut programs =
         PROGRAMS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));

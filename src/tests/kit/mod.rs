@@ -11,10 +11,11 @@ mod mail_server;
 mod packages;
 mod process;
 mod server;
+mod while_used;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use browser::{Browser, Page};
+pub(crate) use browser::{Browser, Page, program as browser_program};
 pub(crate) use client::{Answer, Client};
 pub(crate) use devtools::{BrowserTab, Screen};
 pub(crate) use dns_server::{Answered, DnsServer};
@@ -24,6 +25,7 @@ pub(crate) use mail_server::MailServer;
 pub(crate) use packages::{RUN_MAX, npm, python, run_program, run_with_input};
 pub(crate) use process::{Output, Process};
 pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, run, server, settings};
+pub(crate) use while_used::WhileUsed;
 
 /// How long a condition may take to come true before a test gives up.
 const EVENTUALLY_MAX: Duration = Duration::from_mins(2);

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{LazyLock, mpsc},
+    sync::{Arc, LazyLock, mpsc},
 };
 
 use config::{Flags, Settings, SqlListen};
@@ -86,9 +86,10 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
 
 /// The server all tests share; started by the first that asks, stopped with the process.
 pub(crate) fn server() -> &'static TestServer {
-    static SERVER: LazyLock<TestServer> = LazyLock::new(start);
     &SERVER
 }
+
+static SERVER: LazyLock<Arc<TestServer>> = LazyLock::new(|| Arc::new(start()));
 
 fn start() -> TestServer {
     let mut settings = settings(&data_dir("shared"), &[]);
@@ -174,19 +175,30 @@ impl TestServer {
     }
 }
 
-/// A fresh workspace on the shared server, with a key for everything.
+/// A fresh workspace, usually on the shared server, with a key for everything.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) name: String,
     pub(crate) id: WorkspaceId,
     pub(crate) api: Client,
+    pub(crate) server: Arc<TestServer>,
 }
 
 impl Workspace {
     pub(crate) async fn new() -> Self {
+        Self::on(&SERVER).await
+    }
+
+    /// One on the shared server that was made before.
+    pub(crate) fn known(name: String, id: WorkspaceId, api: Client) -> Self {
+        Self { name, id, api, server: Arc::clone(&SERVER) }
+    }
+
+    /// A new one of another server.
+    pub(crate) async fn on(server: &Arc<TestServer>) -> Self {
         let name = unique("workspace");
-        let (token, id) = server().key(&name, "*").await;
-        Self { id, api: Client::new(&server().url, Some(&token)), name }
+        let (token, id) = server.key(&name, "*").await;
+        Self { id, api: Client::new(&server.url, Some(&token)), name, server: Arc::clone(server) }
     }
 
     /// Likewise one in the organization of this name.
@@ -208,12 +220,12 @@ impl Workspace {
             })
             .await;
         let api = Client::new(&server().url, Some(created.token.expose_secret()));
-        Self { id: created.workspace, api, name }
+        Self { id: created.workspace, api, name, server: Arc::clone(&SERVER) }
     }
 
     /// A client of this workspace that holds only these scopes.
     pub(crate) async fn with_scopes(&self, scopes: &str) -> Client {
-        let (token, _) = server().key(&self.name, scopes).await;
-        Client::new(&server().url, Some(&token))
+        let (token, _) = self.server.key(&self.name, scopes).await;
+        Client::new(&self.server.url, Some(&token))
     }
 }

@@ -381,5 +381,14 @@ fn of_upkeep() -> Vec<Line> {
             Ticket,
             "Calls to ClickHouse fail: {{ $labels.kind }}",
         ),
+        Line(
+            "MillraceTraceSpansLost",
+            text(
+                "sum by (job, outcome) (increase(millrace_trace_spans_total{outcome=~\"failed|dropped\"}[15m])) > 0",
+            ),
+            "15m",
+            Ticket,
+            "Spans of traces are lost: {{ $labels.outcome }}",
+        ),
     ]
 }

@@ -23,7 +23,7 @@ const TOKEN: &str = "zqcanaryzq";
 const PHONE: &str = "+4917298765432";
 const EVENTS: usize = 300;
 
-fn token(name: &str) -> String {
+pub(super) fn token(name: &str) -> String {
     format!("{TOKEN}{name}")
 }
 
@@ -33,7 +33,7 @@ async fn postgres(folder: &Path) -> PgConnection {
 }
 
 /// Files of a folder that contain a text of the person in any case of letters, or the internal id as text or bytes.
-fn files_with(folder: &Path, user: &str) -> BTreeSet<String> {
+pub(super) fn files_with(folder: &Path, user: &str) -> BTreeSet<String> {
     let texts = ["-i", "-F", "-e", TOKEN, "-e", PHONE.trim_start_matches('+'), "-e", user];
     let bytes: String = user
         .as_bytes()
@@ -100,7 +100,7 @@ async fn make_person(process: &Process, key: &str, folder: &Path) -> String {
     user
 }
 
-fn event(n: usize) -> Value {
+pub(super) fn event(n: usize) -> Value {
     json!({
         "userId": token("external"), "anonymousId": token("anonymous"), "sessionId": token("session"),
         "deviceId": token("phone"), "eventName": "Order Completed", "clientEventId": token(&format!("event{n}")),
@@ -123,7 +123,7 @@ async fn make_events(api: &Client) {
 }
 
 /// What ClickHouse refused, as the server keeps it.
-fn keep_dead_letters(folder: &Path, workspace: &str) {
+pub(super) fn keep_dead_letters(folder: &Path, workspace: &str) {
     let letter = |id: &str, user: &str| {
         let row = json!({"workspace_id": workspace, "event_name": "Lost", "day": "2026-01-01", "event_id": id, "user_id": user});
         json!({

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{ended, erase, request, until_events};
-use crate::kit::{Workspace, unique};
+use super::{ended, erase, request, until_events, workspace};
+use crate::kit::unique;
 
 #[tokio::test]
 async fn an_export_has_everything_and_is_gone_with_an_erasure() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     let external = unique("ann");
     let body = json!({
@@ -58,7 +58,7 @@ async fn an_export_has_everything_and_is_gone_with_an_erasure() {
 
 #[tokio::test]
 async fn only_an_export_that_is_done_can_be_downloaded() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     api.post("/users", &json!({"externalId": "ann"}), 201).await;
     let id = request(api, &json!({"type": "erase", "externalId": "ann"})).await;

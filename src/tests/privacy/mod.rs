@@ -1,7 +1,9 @@
 //! Erasing and exporting what is stored of a person.
 
+mod batches;
 mod canary;
 mod exports;
+mod nodes;
 mod opt_outs;
 mod remaining;
 mod requests;
@@ -12,10 +14,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::kit::{Client, eventually};
+use crate::kit::{
+    Client, TestServer, WhileUsed, Workspace, data_dir, eventually, run, settings, unique,
+};
 
 /// How long an erasure may take here; machines that run tests are busy.
 const DONE_MAX: Duration = Duration::from_mins(8);
+
+/// A server for these tests: an erasure writes the files of its stores anew, which would be those of all tests.
+static SERVER: WhileUsed<TestServer> = WhileUsed::new();
+
+/// A workspace in which people may be erased.
+pub(crate) async fn workspace() -> Workspace {
+    let start = || run(settings(&data_dir(&unique("privacy")), &[]), kernel::Clock::system());
+    let server = SERVER.get(async || tokio::task::spawn_blocking(start).await.unwrap()).await;
+    Workspace::on(&server).await
+}
 
 /// Makes a request and returns its id.
 async fn request(api: &Client, body: &Value) -> String {

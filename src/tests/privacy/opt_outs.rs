@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::erase;
-use crate::kit::{Client, Workspace};
+use super::{erase, workspace};
+use crate::kit::Client;
 
 async fn put_consent(api: &Client, user: &str, channel: &str, status: &str) {
     let path = format!("/subscriptions/contacts/{user}/channels/{channel}");
@@ -23,7 +23,7 @@ async fn user(api: &Client, body: &Value) -> String {
 
 #[tokio::test]
 async fn a_profile_with_an_address_of_an_erased_person_is_opted_out_as_that_was() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     let ann = json!({"externalId": "ann", "email": "ann@example.test", "phone": "+4915112345001"});
     let id = user(api, &ann).await;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{erase, until_events};
-use crate::kit::{Workspace, eventually};
+use super::{erase, until_events, workspace};
+use crate::kit::eventually;
 
 #[tokio::test]
 async fn anonymised_events_keep_counts_and_revenue_and_nothing_else() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     api.post("/users", &json!({"externalId": "ann", "email": "ann@example.test"}), 201).await;
     let order = |id: &str, order: &str, total: f64| {

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{ended, erase, request};
-use crate::kit::{Workspace, eventually, unique};
+use super::{ended, erase, request, workspace};
+use crate::kit::{eventually, unique};
 
 #[tokio::test]
 async fn a_request_names_one_person_by_one_identifier() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     for (body, problem) in [
         (json!({"type": "erase"}), "exactly one of userId, externalId and email"),
@@ -43,7 +43,7 @@ async fn a_request_names_one_person_by_one_identifier() {
 
 #[tokio::test]
 async fn an_address_of_several_profiles_is_refused_and_a_deleted_profile_can_be_erased() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     let shared = json!({"email": "shared@example.test"});
     let mut ids = Vec::new();
@@ -68,7 +68,7 @@ async fn an_address_of_several_profiles_is_refused_and_a_deleted_profile_can_be_
 
 #[tokio::test]
 async fn many_people_at_once_and_one_twice_are_erased_together() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     let name = |n: usize| format!("p{n}");
     let users: Vec<Value> = (0..40).map(|n| json!({"externalId": name(n)})).collect();
@@ -98,14 +98,14 @@ async fn many_people_at_once_and_one_twice_are_erased_together() {
     let audit = api.get("/audit?action=privacy.requested", 200).await.json();
     assert_eq!(audit["pagination"]["total"], 39);
     assert!(!audit.to_string().contains("\"p39\""), "nothing about the person: {audit}");
-    let other = Workspace::new().await;
+    let other = super::workspace().await;
     other.api.get(format!("/privacy/requests/{}", ids[0]), 404).await;
     assert_eq!(other.api.get("/privacy/requests", 200).await.json()["pagination"]["total"], 0);
 }
 
 #[tokio::test]
 async fn a_second_request_joins_the_open_one_and_one_that_differs_is_refused() {
-    let workspace = Workspace::new().await;
+    let workspace = workspace().await;
     let api = &workspace.api;
     let external = unique("ann");
     // The last of many, so that it waits when it is requested again.

@@ -1,7 +1,5 @@
 //! The rates of `/v1`: of a peer, and of a key.
 
-use std::sync::LazyLock;
-
 use kernel::Clock;
 use reqwest::Method;
 use serde_json::json;
@@ -10,7 +8,7 @@ use super::Device;
 use crate::kit::{Client, TestServer, Workspace, data_dir, eventually, run, settings, unique};
 
 /// A server that lets few requests of apps through, and believes what a proxy says of peers.
-static SLOW: LazyLock<TestServer> = LazyLock::new(|| {
+fn slow() -> TestServer {
     let settings = settings(
         &data_dir("sdk-rates"),
         &[
@@ -22,7 +20,7 @@ static SLOW: LazyLock<TestServer> = LazyLock::new(|| {
         ],
     );
     run(settings, Clock::system())
-});
+}
 
 #[tokio::test]
 async fn sdk_routes_have_rate_headers_and_server_routes_have_none() {
@@ -40,11 +38,11 @@ async fn sdk_routes_have_rate_headers_and_server_routes_have_none() {
 
 #[tokio::test]
 async fn sdk_rates_apply_per_peer_and_per_key() {
-    let server = tokio::task::spawn_blocking(|| &*SLOW).await.unwrap();
+    let server = tokio::task::spawn_blocking(slow).await.unwrap();
     let name = unique("rates");
     let (token, workspace) = server.key(&name, "*").await;
     let (one, other) =
-        (Device::on(server, workspace, &name).await, Device::on(server, workspace, &name).await);
+        (Device::on(&server, workspace, &name).await, Device::on(&server, workspace, &name).await);
     let event = json!({"userId": "ann", "eventName": "A"});
     let track = async |device: &Device, peer: &str| {
         let request = device.request(Method::POST, "/v1/track").header("x-forwarded-for", peer);

@@ -2,13 +2,13 @@
 
 mod sending;
 
-use std::sync::{LazyLock, mpsc};
+use std::sync::{Arc, mpsc};
 
 use kernel::Clock;
 use serde_json::{Value, json};
 
 use crate::kit::{
-    Answered, Client, DnsServer, MailServer, TestServer, data_dir, run, settings, unique,
+    Answered, Client, DnsServer, MailServer, TestServer, WhileUsed, data_dir, run, settings, unique,
 };
 
 /// A server that sends by SMTP, signs, and asks a DNS server of the tests' own.
@@ -18,12 +18,12 @@ struct Shared {
     mail: MailServer,
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+fn start() -> Shared {
     let (dns, mail) = (DnsServer::start(), mail_server());
     let pem = "src/tests/delivery/providers/dkim-ed25519.pem";
     let pem = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(pem);
     let settings = settings(
-        &data_dir("sender_domains"),
+        &data_dir(&unique("sender_domains")),
         &[
             ("channels.email.url", format!("smtp://{}", mail.address)),
             ("channels.email.from", "Shop <hello@example.test>".to_owned()),
@@ -35,7 +35,7 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
         ],
     );
     Shared { server: run(settings, Clock::system()), dns, mail }
-});
+}
 
 /// A mail server for as long as the process lives.
 fn mail_server() -> MailServer {
@@ -50,9 +50,10 @@ fn mail_server() -> MailServer {
     receive.recv().unwrap()
 }
 
-async fn shared() -> &'static Shared {
+async fn shared() -> Arc<Shared> {
+    static SHARED: WhileUsed<Shared> = WhileUsed::new();
     // Its start blocks.
-    tokio::task::spawn_blocking(|| &*SHARED).await.unwrap()
+    SHARED.get(async || tokio::task::spawn_blocking(start).await.unwrap()).await
 }
 
 impl Shared {

@@ -1,16 +1,18 @@
 //! Bounces in the SMTP dialogue, and their effect on consent.
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 
 use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
     clocked::SECOND,
     fixture::{call, internal, until},
 };
-use crate::kit::{Client, MailServer, TestServer, data_dir, eventually, run, settings, unique};
+use crate::kit::{
+    Client, MailServer, TestServer, WhileUsed, data_dir, eventually, run, settings, unique,
+};
 
 /// How often a mail server is asked.
 const ATTEMPTS: usize = 6;
@@ -19,7 +21,7 @@ const ATTEMPTS: usize = 6;
 struct Shared {
     server: TestServer,
     hand: ClockHand,
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
 /// A mail server for as long as the process lives.
@@ -35,32 +37,35 @@ fn mail_server() -> MailServer {
     receive.recv().unwrap()
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+fn start() -> Shared {
     let (clock, hand) = Clock::fixed(Timestamp::parse("2031-03-03T00:00:00Z").unwrap());
     let settings = settings(
-        &data_dir("bounces"),
+        &data_dir(&unique("bounces")),
         &[
             ("channels.email.provider", "smtp".to_owned()),
             ("channels.email.url", format!("smtp://{}", mail_server().address)),
             ("channels.email.from", "Shop <hello@example.test>".to_owned()),
         ],
     );
-    Shared { server: run(settings, clock), hand, turn: Mutex::default() }
-});
+    Shared { server: run(settings, clock), hand, turn: Arc::default() }
+}
 
 /// A test's turn with the clock, in a workspace of its own.
 struct Timed {
     api: Client,
     workspace: WorkspaceId,
-    _turn: MutexGuard<'static, ()>,
+    shared: Arc<Shared>,
+    _turn: OwnedMutexGuard<()>,
 }
 
 async fn turn() -> Timed {
+    static SHARED: WhileUsed<Shared> = WhileUsed::new();
     // Its start blocks.
-    let shared = tokio::task::spawn_blocking(|| &*SHARED).await.unwrap();
-    let turn = shared.turn.lock().await;
+    let shared = SHARED.get(async || tokio::task::spawn_blocking(start).await.unwrap()).await;
+    let turn = Arc::clone(&shared.turn).lock_owned().await;
     let (token, workspace) = shared.server.key(&unique("bounces"), "*").await;
-    Timed { api: Client::new(&shared.server.url, Some(&token)), workspace, _turn: turn }
+    let api = Client::new(&shared.server.url, Some(&token));
+    Timed { api, workspace, shared, _turn: turn }
 }
 
 impl Timed {
@@ -69,7 +74,7 @@ impl Timed {
         let queued = "select id from message
                       where workspace_id = $1 and status = 'queued' and attempts = $2";
         eventually("it waits to be tried again", async || {
-            let (db, workspace) = (SHARED.server.db(), self.workspace.uuid());
+            let (db, workspace) = (self.shared.server.db(), self.workspace.uuid());
             let work = async move {
                 sqlx::query(queued)
                     .bind(workspace)
@@ -77,11 +82,11 @@ impl Timed {
                     .execute(&db)
                     .await
             };
-            (SHARED.server.on(work).await.unwrap().rows_affected() == 1).then_some(())
+            (self.shared.server.on(work).await.unwrap().rows_affected() == 1).then_some(())
         })
         .await;
         // A second, twice as long each time, and up to a quarter of that.
-        SHARED.hand.advance_ms((5 * SECOND / 4) << (tried - 1));
+        self.shared.hand.advance_ms((5 * SECOND / 4) << (tried - 1));
     }
 }
 

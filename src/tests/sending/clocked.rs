@@ -1,15 +1,15 @@
 //! A server of this process whose clock stands still until a test moves it. Tests have it one after the
 //! other, each with a workspace of its own, and leave nothing behind that would send.
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 
 use config::Cap;
 use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::json;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::fixture::{Cohort, Log, gateway, until};
-use crate::kit::{Client, TestServer, data_dir, eventually, run, settings, unique};
+use crate::kit::{Client, TestServer, WhileUsed, data_dir, eventually, run, settings, unique};
 
 /// Milliseconds of a second.
 pub(super) const SECOND: i64 = 1_000;
@@ -28,14 +28,14 @@ struct Shared {
     log: Log,
     clock: Clock,
     hand: ClockHand,
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+fn start() -> Shared {
     let (url, log) = gateway();
     let (clock, hand) = Clock::fixed(Timestamp::parse(BEGIN).unwrap());
     let mut settings = settings(
-        &data_dir("clocked"),
+        &data_dir(&unique("clocked")),
         &[
             ("channels.email.provider", "http".to_owned()),
             ("channels.email.url", format!("{url}/email")),
@@ -52,44 +52,45 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
     // However far time jumps, no process is declared dead while it claims messages.
     settings.delivery.lease_seconds = 30 * 24 * 3_600;
     let server = run(settings, clock.clone());
-    Shared { server, log, clock, hand, turn: Mutex::default() }
-});
+    Shared { server, log, clock, hand, turn: Arc::default() }
+}
 
 /// A test's turn with the clock.
 pub(super) struct Clocked {
     pub(super) api: Client,
-    pub(super) log: &'static Log,
+    pub(super) log: Log,
     workspace: WorkspaceId,
-    clock: &'static Clock,
-    _turn: MutexGuard<'static, ()>,
+    shared: Arc<Shared>,
+    _turn: OwnedMutexGuard<()>,
 }
 
 /// Waits for the turn of this test, and gives it a workspace.
 pub(super) async fn clocked() -> Clocked {
+    static SHARED: WhileUsed<Shared> = WhileUsed::new();
     // Its start blocks.
-    let shared = tokio::task::spawn_blocking(|| &*SHARED).await.unwrap();
-    let turn = shared.turn.lock().await;
+    let shared = SHARED.get(async || tokio::task::spawn_blocking(start).await.unwrap()).await;
+    let turn = Arc::clone(&shared.turn).lock_owned().await;
     let (token, workspace) = shared.server.key(&unique("clocked"), "*").await;
     let api = Client::new(&shared.server.url, Some(&token));
-    Clocked { api, log: &shared.log, workspace, clock: &shared.clock, _turn: turn }
+    Clocked { api, log: shared.log.clone(), workspace, shared, _turn: turn }
 }
 
 impl Clocked {
     pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.shared.clock.now()
     }
 
     /// Lets so much time pass.
     pub(super) async fn pass(&self, ms: i64) {
         self.await_in_flight().await;
-        SHARED.hand.advance_ms(ms);
+        self.shared.hand.advance_ms(ms);
     }
 
     /// Advances to a moment, which must be ahead.
     pub(super) async fn advance_to(&self, at: Timestamp) {
         assert!(at >= self.now(), "time does not go back");
         self.await_in_flight().await;
-        SHARED.hand.set(at);
+        self.shared.hand.set(at);
     }
 
     /// Waits until nothing is in flight: after a jump of time its events would be recorded at the wrong time.
@@ -109,9 +110,9 @@ impl Clocked {
                    limit 1";
         eventually("nothing is due", async || {
             let (db, workspace, now) =
-                (SHARED.server.db(), self.workspace.uuid(), self.now().utc());
+                (self.shared.server.db(), self.workspace.uuid(), self.now().utc());
             let work = async move { sqlx::query(due).bind(workspace).bind(now).execute(&db).await };
-            (SHARED.server.on(work).await.unwrap().rows_affected() == 0).then_some(())
+            (self.shared.server.on(work).await.unwrap().rows_affected() == 0).then_some(())
         })
         .await;
     }
@@ -147,8 +148,8 @@ impl Clocked {
 
     /// Asks or does to the database what no caller can; answers of how many rows. `$1` is the workspace.
     pub(super) async fn sql(&self, statement: &'static str) -> u64 {
-        let (db, workspace) = (SHARED.server.db(), self.workspace.uuid());
+        let (db, workspace) = (self.shared.server.db(), self.workspace.uuid());
         let work = async move { sqlx::query(statement).bind(workspace).execute(&db).await };
-        SHARED.server.on(work).await.unwrap().rows_affected()
+        self.shared.server.on(work).await.unwrap().rows_affected()
     }
 }

@@ -62,7 +62,7 @@ async fn reported(clocked: &Clocked, id: &str, sent: usize, failed: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deferred_message_is_sent_once_later_and_counts_once_against_caps() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = slow_recipients(&clocked).await;
     let first = cohort.send(api, &push()).await;
     until(api, &first, "completed").await;
@@ -84,7 +84,7 @@ async fn a_deferred_message_is_sent_once_later_and_counts_once_against_caps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, PEOPLE, "patient").await;
     log.hold(&cohort.ids);
     let id = cohort.send(api, &push()).await;
@@ -111,7 +111,7 @@ async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deferred_message_does_not_count_as_an_attempt() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = slow_recipients(&clocked).await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::SERVICE_UNAVAILABLE);
     let id = cohort.send(api, &push()).await;

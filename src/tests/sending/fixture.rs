@@ -15,9 +15,9 @@ use axum::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::Notify;
 
-use crate::kit::{Client, Process, data_dir, eventually, unique};
+use crate::kit::{Client, Process, WhileUsed, data_dir, eventually, unique};
 
 /// A call of the gateway.
 #[derive(Debug, Clone)]
@@ -220,12 +220,13 @@ impl Sender {
 }
 
 /// The server the tests of this folder share.
-pub(crate) async fn sender() -> &'static Sender {
-    static SENDER: OnceCell<Sender> = OnceCell::const_new();
+pub(crate) async fn sender() -> Arc<Sender> {
+    static SENDER: WhileUsed<Sender> = WhileUsed::new();
     SENDER
-        .get_or_init(|| async {
+        .get(async || {
             let (url, log) = gateway();
-            let (process, key) = Process::start(&data_dir("sending"), &environment(&url)).await;
+            let folder = data_dir(&unique("sending"));
+            let (process, key) = Process::start(&folder, &environment(&url)).await;
             Sender { log, key: key.unwrap(), process }
         })
         .await

@@ -25,7 +25,7 @@ fn push() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_opt_out_during_a_batch_sends_nothing_and_is_not_counted() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, PEOPLE, "late").await;
     log.hold(&cohort.ids);
     let id = cohort.send(api, &push()).await;

@@ -12,7 +12,8 @@ const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_send_can_be_paused_resumed_and_cancelled() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 200, "steps").await;
     let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
     eventually("it begins", async || (log.of(&id).len() >= 10).then_some(())).await;
@@ -34,7 +35,8 @@ async fn a_send_can_be_paused_resumed_and_cancelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resending_reaches_only_people_who_were_not_sent_to_before() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let mut cohort = Cohort::new(api, 20, "again").await;
     let id = cohort.send(api, &json!({"resendPolicy": "only_new"})).await;
     until(api, &id, "completed").await;
@@ -48,7 +50,8 @@ async fn resending_reaches_only_people_who_were_not_sent_to_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_campaign_without_a_provider_fails_with_the_reason() {
-    let api = &sender().await.api();
+    let sender = sender().await;
+    let api = &sender.api();
     let cohort = Cohort::new(api, 1, "none").await;
     let body = json!({"channel": "viber", "variants": [
         {"id": "a", "name": "A", "weight": 100, "message": {"body": "Hello"}},

@@ -15,7 +15,8 @@ fn push() -> serde_json::Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_volume_limit_is_exact() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 100, "volume").await;
     let id = cohort.send(api, &json!({"sendVolumeLimit": {"maxSends": 10}})).await;
     until(api, &id, "completed").await;
@@ -24,7 +25,8 @@ async fn a_volume_limit_is_exact() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_send_rate_is_respected() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 40, "rate").await;
     let began = Instant::now();
     let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
@@ -37,7 +39,8 @@ async fn a_send_rate_is_respected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frequency_cap_counts_all_campaigns_except_those_that_ignore_caps() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 5, "capped").await;
     let mut ignoring = push();
     ignoring["ignoreTouchingRules"] = json!(true);
@@ -57,7 +60,8 @@ async fn a_frequency_cap_counts_all_campaigns_except_those_that_ignore_caps() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quiet_hours_delay_or_drop_messages_and_can_be_ignored() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 5, "quiet").await;
     let now = kernel::Clock::system().now().utc();
     let hour = |hours| (now + chrono::TimeDelta::hours(hours)).format("%H:%M").to_string();

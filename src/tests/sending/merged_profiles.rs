@@ -38,7 +38,7 @@ fn calls_of_pairs(log: &Log, campaign: &str, cohort: &Cohort) -> Vec<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_with_two_profiles_in_the_audience_gets_one_message() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, 2 * PAIRS, "pair").await;
     log.hold(&cohort.ids);
     let push = json!({"channel": "push", "variants": [

@@ -41,7 +41,7 @@ async fn settled(clocked: &Clocked, id: &str, occurrence: u32, sent: usize) -> V
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recurring_campaign_runs_for_its_occurrences_or_until_stopped() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let mut cohort = Cohort::new(api, 3, "daily").await;
     let twice = cohort.send(api, &daily(&json!({"maxOccurrences": 2}))).await;
     let stopped = cohort.send(api, &daily(&json!({}))).await;
@@ -81,7 +81,7 @@ async fn a_recurring_campaign_runs_for_its_occurrences_or_until_stopped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_recurring_campaign_repeats_its_last_occurrence_and_continues() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, MANY, "fails").await;
     let due = clocked.next(9 * HOUR);
     let last = daily(&json!({"endDate": due.to_string()[..10]}));
@@ -112,7 +112,7 @@ async fn a_failed_recurring_campaign_repeats_its_last_occurrence_and_continues()
 #[tokio::test(flavor = "multi_thread")]
 async fn resending_follows_the_re_entry_policy() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let mut cohort = Cohort::new(api, 4, "policy").await;
     let with = |policy: &str| match policy {
         "cooldown" => json!({"resendPolicy": policy, "resendCooldownDays": 7}),

@@ -11,7 +11,7 @@ use crate::kit::{eventually, unique};
 #[tokio::test(flavor = "multi_thread")]
 async fn quiet_hours_delay_a_message_to_the_recipients_local_morning() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let set = "update workspace set timezone = 'Asia/Karachi' where id = $1";
     assert_eq!(clocked.sql(set).await, 1);
     let cohort = Cohort::new(api, 0, "asleep").await;

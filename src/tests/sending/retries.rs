@@ -27,7 +27,8 @@ async fn reported(api: &Client, id: &str, sent: usize, failed: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_fault_fails_the_campaign_and_a_retry_reaches_each_recipient_once() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, MANY, "fault").await;
     // Three of four are refused for what is wrong with the channel.
     let refused: Vec<String> =
@@ -64,7 +65,8 @@ async fn a_provider_fault_fails_the_campaign_and_a_retry_reaches_each_recipient_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_fault_on_the_last_message_also_fails_the_campaign() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, FEW, "few").await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::UNAUTHORIZED);
     let id = cohort.send(api, &json!({})).await;
@@ -79,7 +81,8 @@ async fn a_provider_fault_on_the_last_message_also_fails_the_campaign() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_messages_do_not_count_against_frequency_caps() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, MANY, "fill").await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::FORBIDDEN);
     // One push message in a day is all that one gets.
@@ -101,7 +104,7 @@ async fn failed_messages_do_not_count_against_frequency_caps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn transient_failures_are_retried_six_times_with_growing_pauses() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, 3, "down").await;
     log.refuse(cohort.at(0..2), StatusCode::SERVICE_UNAVAILABLE);
     let id = cohort.send(api, &json!({})).await;
@@ -128,7 +131,7 @@ async fn transient_failures_are_retried_six_times_with_growing_pauses() {
 #[tokio::test(flavor = "multi_thread")]
 async fn retries_honour_retry_after() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, 1, "busy").await;
     let id = cohort.send(api, &json!({})).await;
     eventually("it is asked", async || (log.of(&id).len() == 1).then_some(())).await;
@@ -145,7 +148,7 @@ async fn retries_honour_retry_after() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_deferred_for_three_days_are_dropped() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, 5, "held").await;
     // One a second: while the clock stands, one.
     let slowly = json!({"sendRateLimit": {"maxPerMinute": 60}});

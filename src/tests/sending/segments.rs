@@ -23,7 +23,8 @@ fn member(segment: &str) -> Value {
 
 #[tokio::test]
 async fn a_campaign_reaches_exactly_the_members_of_nested_segments() {
-    let (sender, log) = (sender().await, &sender().await.log);
+    let sender = sender().await;
+    let log = &sender.log;
     let api = sender.api();
     let cohort = Cohort::new(&api, 12, "to").await;
     let people =

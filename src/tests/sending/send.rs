@@ -8,7 +8,8 @@ use super::fixture::{Cohort, call, consent, internal, sender, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_send_reaches_each_eligible_profile_of_ten_thousand_exactly_once() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 10_000, "mixed").await;
     // 0..20 unsubscribed, 20..40 suppressed, 40..60 bounced, 60..80 deleted, 80..100 without address.
     for id in &cohort.ids[0..20] {
@@ -57,7 +58,8 @@ async fn a_send_reaches_each_eligible_profile_of_ten_thousand_exactly_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_counts_the_recipients_a_send_will_reach() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 50, "previewed").await;
     for id in &cohort.ids[0..7] {
         consent(api, id, "email", "unsubscribed").await;
@@ -73,7 +75,8 @@ async fn a_preview_counts_the_recipients_a_send_will_reach() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_deferred_by_a_gateway_are_retried_when_it_asks_and_refused_ones_are_not() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let (busy, refused) = (Cohort::new(api, 3, "busy").await, Cohort::new(api, 3, "refused").await);
     let busy_id = busy.send(api, &json!({})).await;
     let refused_id = refused.send(api, &json!({})).await;
@@ -91,7 +94,8 @@ async fn messages_deferred_by_a_gateway_are_retried_when_it_asks_and_refused_one
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_opt_out_during_a_send_stops_later_messages() {
-    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let sender = sender().await;
+    let (api, log) = (&sender.api(), &sender.log);
     let cohort = Cohort::new(api, 60, "racing").await;
     let rate = json!({"sendRateLimit": {"maxPerMinute": 600}});
     let id = cohort.send(api, &rate).await;

@@ -12,7 +12,7 @@ use crate::kit::{eventually, unique};
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_short_links_are_deleted() {
     let clocked = clocked().await;
-    let (api, log) = (&clocked.api, clocked.log);
+    let (api, log) = (&clocked.api, &clocked.log);
     let cohort = Cohort::new(api, 0, "short").await;
     let body = json!({"externalId": unique("short"), "phone": "+15550100123",
         "attributes": {"cohort": cohort.name}});

@@ -1,12 +1,13 @@
 //! Volume limits shared by three processes on one database: reached where enough recipients are eligible, and never
 //! exceeded.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use super::fixture::{Cohort, Log, beside, call, environment, gateway, until};
-use crate::kit::{Client, Process, data_dir, eventually, unique};
+use crate::kit::{Client, Process, WhileUsed, data_dir, eventually, unique};
 
 /// Messages the campaigns may send.
 const LIMIT: usize = 10;
@@ -24,19 +25,19 @@ impl Three {
     }
 }
 
-async fn three() -> &'static Three {
-    static THREE: OnceCell<Three> = OnceCell::const_new();
+async fn three() -> Arc<Three> {
+    static THREE: WhileUsed<Three> = WhileUsed::new();
     THREE
-        .get_or_init(|| async {
+        .get(async || {
             let (url, log) = gateway();
             let mut settings = environment(&url);
             // A slow machine takes no sender for dead.
             settings.retain(|(name, _)| *name != "MILLRACE_DELIVERY__LEASE_SECONDS");
-            let folder = data_dir("volume");
+            let folder = data_dir(&unique("volume"));
             let (first, key) = Process::start(&folder, &settings).await;
             settings.extend(beside(&folder));
-            let (second, _) = Process::start(&data_dir("volume-second"), &settings).await;
-            let (third, _) = Process::start(&data_dir("volume-third"), &settings).await;
+            let (second, _) = Process::start(&data_dir(&unique("volume-second")), &settings).await;
+            let (third, _) = Process::start(&data_dir(&unique("volume-third")), &settings).await;
             Three { processes: [first, second, third], key: key.unwrap(), log }
         })
         .await

@@ -26,7 +26,8 @@ fn receiver() -> (String, mpsc::Receiver<HeaderMap>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sealed_webhook_headers_are_sent_decrypted_and_rendered() {
-    let api = &sender().await.api();
+    let sender = sender().await;
+    let api = &sender.api();
     let (url, mut calls) = receiver();
     let cohort = Cohort::new(api, 1, "hook").await;
     let message = json!({"url": format!("{url}/h/{{{{ user.firstName }}}}"),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, routing::post};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
-use crate::kit::{Client, Process, data_dir, eventually, unique};
+use crate::kit::{Client, Process, WhileUsed, data_dir, eventually, unique};
 
 /// What the gateway was handed.
 #[derive(Debug, Clone, Default)]
@@ -48,9 +47,9 @@ fn gateway(log: Log) -> String {
 }
 
 /// The server the tests of this folder share. It has no provider for Viber.
-pub(crate) async fn sender() -> &'static Sender {
-    static SENDER: OnceCell<Sender> = OnceCell::const_new();
-    SENDER.get_or_init(|| start("single", &[])).await
+pub(crate) async fn sender() -> Arc<Sender> {
+    static SENDER: WhileUsed<Sender> = WhileUsed::new();
+    SENDER.get(async || start(&unique("single"), &[]).await).await
 }
 
 /// Starts a server with its data in a folder of this name, and with these settings by their variables.

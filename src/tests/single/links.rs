@@ -1,11 +1,13 @@
 //! `/o/:token`, `/l/:token`, `/s/:code`.
 
+use std::sync::Arc;
+
 use reqwest::{Client, Method, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::fixture::{Sender, sender, start};
-use crate::kit::{eventually, unique};
+use crate::kit::{WhileUsed, eventually, unique};
 
 /// A browser that does not follow.
 fn browser(agent: &str) -> Client {
@@ -43,8 +45,8 @@ async fn stats(id: &str) -> Value {
 
 #[tokio::test]
 async fn opens_and_clicks_are_counted_separately_from_bots() {
-    let Sender { url, .. } = sender().await;
-    let (id, html) = arrived(sender().await).await;
+    let Sender { url, .. } = &*sender().await;
+    let (id, html) = arrived(&*sender().await).await;
     let (pixel, link) =
         (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
     let person = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
@@ -78,8 +80,8 @@ async fn opens_and_clicks_are_counted_separately_from_bots() {
 
 #[tokio::test]
 async fn unsigned_links_do_not_redirect() {
-    let Sender { url, .. } = sender().await;
-    let (_, html) = arrived(sender().await).await;
+    let Sender { url, .. } = &*sender().await;
+    let (_, html) = arrived(&*sender().await).await;
     let browser = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
     let (pixel, link) =
         (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
@@ -114,7 +116,7 @@ async fn unsigned_links_do_not_redirect() {
 
 #[tokio::test]
 async fn a_short_link_redirects_like_the_long_one() {
-    let Sender { api, url, .. } = sender().await;
+    let Sender { api, url, .. } = &*sender().await;
     let person = sender().await.person().await;
     let body = json!({
         "name": unique("campaign"), "channel": "sms", "targeting": {"userIds": [person.external_id]},
@@ -141,9 +143,9 @@ const BURST: u64 = 20;
 
 /// A server that stores few clicks of a peer and lets few look-ups fail, and believes what a proxy says of peers.
 /// Its tests run one after the other, because all that it refuses is counted together.
-async fn strict() -> (&'static Sender, MutexGuard<'static, ()>) {
+async fn strict() -> (Arc<Sender>, MutexGuard<'static, ()>) {
     static TURN: Mutex<()> = Mutex::const_new(());
-    static STRICT: OnceCell<Sender> = OnceCell::const_new();
+    static STRICT: WhileUsed<Sender> = WhileUsed::new();
     let settings = [
         ("MILLRACE_RATE_LIMITS__LINKS__PER_SECOND", "1".to_owned()),
         ("MILLRACE_RATE_LIMITS__LINKS__BURST", BURST.to_string()),
@@ -153,7 +155,7 @@ async fn strict() -> (&'static Sender, MutexGuard<'static, ()>) {
         ("MILLRACE_HTTP__TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
     ];
     let turn = TURN.lock().await;
-    (STRICT.get_or_init(|| start("single-strict", &settings)).await, turn)
+    (STRICT.get(async || start(&unique("single-strict"), &settings).await).await, turn)
 }
 
 /// The answer to a person at this address.
@@ -173,6 +175,7 @@ async fn over_rate(sender: &Sender) -> u64 {
 #[tokio::test]
 async fn clicks_beyond_the_rate_of_an_address_redirect_without_being_stored() {
     let (sender, _turn) = strict().await;
+    let sender = &*sender;
     let Sender { api, url, .. } = sender;
     let (id, html) = arrived(sender).await;
     let (pixel, link) =
@@ -226,6 +229,7 @@ async fn clicks_beyond_the_rate_of_an_address_redirect_without_being_stored() {
 #[tokio::test]
 async fn beyond_the_rate_short_links_redirect_and_unknown_codes_are_refused() {
     let (sender, _turn) = strict().await;
+    let sender = &*sender;
     let Sender { api, url, .. } = sender;
     let person = sender.person().await;
     let body = json!({

@@ -10,7 +10,7 @@ const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
 /// A test send of one profile's mail to another reader, as it arrived.
 async fn arrived(person: &Person) -> Value {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let html =
         "<a href=\"{{ unsubscribe_url }}\">out</a> <a href=\"{{ preferences_url }}\">choose</a>";
     let body = json!({
@@ -28,7 +28,7 @@ async fn arrived(person: &Person) -> Value {
 
 /// A profile's consent: channels, lists and their history.
 async fn consent(person: &Person) -> Value {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let path = format!("/subscriptions/contacts/{}", person.id);
     let consent = api.get(&path, 200).await.json();
     let history = api.get(format!("{path}/history"), 200).await.json();
@@ -38,7 +38,7 @@ async fn consent(person: &Person) -> Value {
 
 #[tokio::test]
 async fn links_of_a_test_send_change_no_consent() {
-    let Sender { url, .. } = sender().await;
+    let Sender { url, .. } = &*sender().await;
     let person = sender().await.person().await;
     let before = consent(&person).await;
     let mail = arrived(&person).await;

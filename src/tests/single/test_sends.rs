@@ -22,7 +22,7 @@ async fn campaign(fields: Value) -> String {
 
 #[tokio::test]
 async fn a_test_send_renders_a_variant_in_any_campaign_status() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let id = campaign(json!({})).await;
     let path = format!("/campaigns/{id}/send-test-email");
@@ -46,7 +46,7 @@ async fn a_test_send_renders_a_variant_in_any_campaign_status() {
 
 #[tokio::test]
 async fn a_refused_test_send_has_a_reason() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let id = campaign(json!({})).await;
     let user = json!({"userId": person.external_id});
@@ -74,7 +74,7 @@ async fn a_refused_test_send_has_a_reason() {
 
 #[tokio::test]
 async fn a_pending_subscription_gets_a_confirmation_mail() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let list = json!({"name": unique("list"), "requireDoubleOptIn": true});
     let list = api.post("/lists", &list, 201).await.json();

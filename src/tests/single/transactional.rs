@@ -23,7 +23,7 @@ fn sms(person: &Person) -> Value {
 
 #[tokio::test]
 async fn a_transactional_message_is_sent_at_once_on_every_channel() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let sent = api.post(SEND, &email(&person), 200).await.json();
     let id = sent["messageId"].as_str().unwrap();
@@ -54,7 +54,7 @@ async fn a_transactional_message_is_sent_at_once_on_every_channel() {
 
 #[tokio::test]
 async fn every_error_of_a_transactional_request_is_named() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let wrong = json!({"channel": "fax", "message": 3, "idempotencyKey": "k".repeat(256), "triggerData": []});
     let errors = api.post(SEND, &wrong, 400).await.errors();
@@ -101,7 +101,7 @@ async fn every_error_of_a_transactional_request_is_named() {
 
 #[tokio::test]
 async fn an_invalid_text_is_not_also_reported_as_missing() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let liquid = "is not valid Liquid: ";
     for (channel, message, fault) in [
@@ -131,7 +131,7 @@ async fn an_invalid_text_is_not_also_reported_as_missing() {
 
 #[tokio::test]
 async fn an_ineligible_recipient_is_skipped_with_the_reason() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     for (reason, channel) in
         [("manual", "email"), ("unsubscribe", "email"), ("unsubscribe", "sms"), ("manual", "sms")]
     {
@@ -162,7 +162,7 @@ async fn an_ineligible_recipient_is_skipped_with_the_reason() {
 
 #[tokio::test]
 async fn concurrent_requests_with_one_idempotency_key_send_one_message() {
-    let Sender { api, .. } = sender().await;
+    let Sender { api, .. } = &*sender().await;
     let person = sender().await.person().await;
     let mut body = email(&person);
     body["idempotencyKey"] = unique("key").into();

@@ -7,6 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use ingest::record::MessageKind as K;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::fixture::{
@@ -14,6 +15,10 @@ use super::fixture::{
     track, variant,
 };
 use crate::kit::Workspace;
+
+/// Reports asked for at once by all tests of this file. Each is limited to ten seconds, which it must not spend on waiting for
+/// a core.
+static REPORTS: Semaphore = Semaphore::const_new(3);
 
 const CAMPAIGNS: usize = 200;
 /// Of 200 campaigns with a probability of 5 % each, at most 19 in 99.7 %.
@@ -43,7 +48,10 @@ async fn significant(
     of: &'static str,
     is_significant: impl Fn(&Value) -> bool,
 ) -> usize {
-    let each = campaigns.iter().map(|id| report(workspace, *id, of));
+    let each = campaigns.iter().map(|id| async move {
+        let _permit = REPORTS.acquire().await.expect("never closed");
+        report(workspace, *id, of).await
+    });
     let all: Vec<Value> = stream::iter(each).buffered(8).collect().await;
     let found = all.iter().filter(|report| is_significant(report)).count();
     eprintln!("{found} of {} are called significant", campaigns.len());

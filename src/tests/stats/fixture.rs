@@ -194,7 +194,7 @@ pub(crate) async fn in_euros() -> Workspace {
             (created.token.expose_secret().to_owned(), created.workspace)
         })
         .await;
-    Workspace { id, api: Client::new(&server().url, Some(&token)), name }
+    Workspace::known(name, id, Client::new(&server().url, Some(&token)))
 }
 
 /// A new profile: its external and its internal id.

@@ -55,7 +55,7 @@ impl Releases {
 }
 
 /// A key for everything, made by this program.
-fn make_key(program: &Path, folder: &Path, settings: &[(&str, String)]) -> String {
+pub(crate) fn make_key(program: &Path, folder: &Path, settings: &[(&str, String)]) -> String {
     let made = Command::new(program)
         .args(["keys", "create", "--workspace", "shop", "--scopes", "*"])
         .env("MILLRACE_DATA_DIR", folder)

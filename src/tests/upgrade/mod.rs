@@ -1,9 +1,9 @@
 //! A new release beside the previous one: data are kept, and the previous one's statements still work.
 
-mod beside;
+pub(crate) mod beside;
 mod event_days;
 mod people;
-mod previous;
+pub(crate) mod previous;
 
 use std::collections::BTreeSet;
 

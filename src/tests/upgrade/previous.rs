@@ -26,7 +26,7 @@ const ADVANCE_SEQUENCES: &str = "do $$ declare it record; begin
     end loop; end $$";
 
 /// Databases with the tables and rows of the previous release.
-pub(super) struct Previous {
+pub(crate) struct Previous {
     database: String,
     clickhouse: ClickHouseAddress,
 }
@@ -70,7 +70,7 @@ impl Previous {
     }
 
     /// Two databases that have no tables yet.
-    pub(super) async fn empty() -> Self {
+    pub(crate) async fn empty() -> Self {
         let database = unique("previous").replace('-', "_");
         let create = format!("create database {database}");
         let mut outside = server().db().connect_options().connect().await.unwrap();
@@ -80,7 +80,7 @@ impl Previous {
     }
 
     /// Where a server finds the stores.
-    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let socket = server().data_dir.join("postgres").display().to_string();
         let (address, database) = (&self.clickhouse, &self.database);
         let clickhouse =
@@ -99,7 +99,7 @@ impl Previous {
     }
 
     /// A connection to its PostgreSQL.
-    pub(super) async fn connect(&self) -> PgConnection {
+    pub(crate) async fn connect(&self) -> PgConnection {
         self.options().connect().await.unwrap()
     }
 

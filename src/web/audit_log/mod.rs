@@ -38,6 +38,14 @@ pub enum Change {
     KeyCreated,
     /// A key was revoked.
     KeyRevoked,
+    /// A member was created, with a link that sets a password.
+    MemberCreated,
+    /// A member's name or scopes were changed.
+    MemberChanged,
+    /// A member got another link that sets a password.
+    MemberInvited,
+    /// A member was removed.
+    MemberDeleted,
     /// It was requested to erase or export a person.
     PrivacyRequested,
 }
@@ -47,6 +55,10 @@ impl Change {
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("key.created", Self::KeyCreated),
         ("key.revoked", Self::KeyRevoked),
+        ("member.created", Self::MemberCreated),
+        ("member.changed", Self::MemberChanged),
+        ("member.invited", Self::MemberInvited),
+        ("member.deleted", Self::MemberDeleted),
         ("privacy.requested", Self::PrivacyRequested),
     ];
 
@@ -59,6 +71,10 @@ impl Change {
     const fn object_kind(self) -> &'static str {
         match self {
             Self::KeyCreated | Self::KeyRevoked => "key",
+            Self::MemberCreated
+            | Self::MemberChanged
+            | Self::MemberInvited
+            | Self::MemberDeleted => "member",
             Self::PrivacyRequested => "privacy_request",
         }
     }

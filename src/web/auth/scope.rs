@@ -3,6 +3,8 @@
 
 use std::{fmt, str::FromStr};
 
+use kernel::fields::{Field, Presence};
+
 macro_rules! scopes {
     ($($type:ident = $name:literal: $doc:literal;)*) => {
         /// The name of a scope.
@@ -47,8 +49,8 @@ scopes! {
     EventsWrite = "events:write": "Track events.";
     ComplianceRead = "compliance:read": "Read consent and its history.";
     ComplianceWrite = "compliance:write": "Change consent and list membership.";
-    SettingsRead = "settings:read": "Read lists, the preference page, sender domains, keys and the audit log.";
-    SettingsWrite = "settings:write": "Change lists, the preference page and sender domains, make and revoke keys.";
+    SettingsRead = "settings:read": "Read lists, the preference page, sender domains, keys, members and the audit log.";
+    SettingsWrite = "settings:write": "Change lists, the preference page, sender domains and members, make and revoke keys.";
     CampaignsRead = "campaigns:read": "Read campaigns and their reports.";
     CampaignsWrite = "campaigns:write": "Create and change campaigns.";
     CampaignsSend = "campaigns:send": "Make messages leave, or stop them.";
@@ -82,6 +84,19 @@ fn all_names() -> String {
     ScopeName::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Most elements of a list of scopes as sent; repeated ones count once.
+const SENT_MAX: usize = 100;
+
+/// Reads a field with a list of scopes, `campaigns:*` and `*` included: a set for each element.
+pub fn scopes_of<P: Presence>(field: Field<'_, P>) -> P::Out<Vec<ScopeSet>> {
+    field.list(0..=SENT_MAX, |item| {
+        item.parsed(ScopeSet::NONE, |text| match text.parse::<ScopeSet>() {
+            Ok(scopes) if !scopes.is_empty() && !text.contains(',') => Ok(scopes),
+            _ => Err(format!("must be one of: *, {}", all_names())),
+        })
+    })
+}
+
 impl ScopeSet {
     /// No scope, as for SDK keys.
     pub const NONE: Self = Self(0);
@@ -104,6 +119,11 @@ impl ScopeSet {
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// The scopes of all these sets.
+    pub fn all_of(sets: impl IntoIterator<Item = Self>) -> Self {
+        sets.into_iter().fold(Self::NONE, Self::with)
     }
 
     /// Whether the set is empty.

@@ -19,7 +19,7 @@ use crate::{
     Services,
     audit_log::Author,
     auth::{
-        Caller, KeyKind, ScopeName, ScopeSet,
+        Caller, KeyKind, ScopeSet,
         keys::{self, KeyOfWorkspace, KeyRow, LABEL_CHARS_MAX},
         scope,
     },
@@ -32,8 +32,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 
 /// Keys on a page by default, and at most.
 type Page = OffsetPage<50, 200>;
-/// Most elements of `scopes` as sent; repeated ones count once.
-const SCOPES_SENT_MAX: usize = 100;
 
 const KINDS: &[(&str, KeyKind)] = &[("api", KeyKind::Api), ("sdk", KeyKind::Sdk)];
 
@@ -66,16 +64,10 @@ impl FromFields for NewKey {
             .as_type::<KeyKindName>()
             .one_of(KINDS)
             .unwrap_or(KeyKind::Api);
-        let sent = body
-            .optional("scopes")
-            .about("What an API key may do: scopes, `campaigns:*`, or `*`. None that the caller lacks.")
-            .list(0..=SCOPES_SENT_MAX, |item| {
-                item.parsed(ScopeSet::NONE, |text| match text.parse::<ScopeSet>() {
-                    Ok(scopes) if !scopes.is_empty() && !text.contains(',') => Ok(scopes),
-                    _ => Err(format!("must be one of: *, {}", all_scopes())),
-                })
-            });
-        let scopes = sent.unwrap_or_default().into_iter().fold(ScopeSet::NONE, ScopeSet::with);
+        let sent = scope::scopes_of(body.optional("scopes").about(
+            "What an API key may do: scopes, `campaigns:*`, or `*`. None that the caller lacks.",
+        ));
+        let scopes = ScopeSet::all_of(sent.unwrap_or_default());
         match kind {
             KeyKind::Api if scopes.is_empty() && body.is_clean() => {
                 body.refuse("scopes", "must have at least 1 element for an API key");
@@ -87,10 +79,6 @@ impl FromFields for NewKey {
         }
         Self(KeyOfWorkspace { label, kind, scopes })
     }
-}
-
-fn all_scopes() -> String {
-    ScopeName::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// A key without its secret.

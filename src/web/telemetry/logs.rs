@@ -25,6 +25,7 @@ const CRATES: &[&str] = &[
     "insights",
     "landed_keys",
     "kernel",
+    "members",
     "metrics_catalogue",
     "millrace",
     "people_mirror",

@@ -15,6 +15,8 @@
 //!    up, whatever the filter says; so a crash may be followed by other cuts.
 //! 4. The keys of a chunk are durable in the filter's files before the cursor moves past it.
 
+mod erased;
+mod lookups;
 mod stored;
 mod upkeep;
 
@@ -25,14 +27,11 @@ use std::{
     time::Duration,
 };
 
-use clickhouse::error::Error;
 use landed_keys::{Fingerprints, LandedKeys, Seen};
 use parking_lot::Mutex;
-use supervisor::{Backoff, Heartbeat};
-use tokio::runtime::Handle;
 
 use self::stored::{EventKey, WorkspaceOrder};
-use super::{Flow, encode::Months, metrics::PipelineMetrics};
+use super::encode::Months;
 use crate::{
     columns::{OrderColumns, OrderKey},
     model::calendar::partition_month,
@@ -42,28 +41,19 @@ use crate::{
 
 /// The filter's partition of orders; the others are months of events.
 const ORDERS: u32 = 0;
-/// Longest wait for an answer of ClickHouse.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
-/// Longest sleep before the flags are looked at again.
-const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Interval of looks whether a chunk before is stored.
 const SETTLED_INTERVAL: Duration = Duration::from_millis(1);
-/// Every how many failed tries there is a line in the log.
-const TRIES_PER_LOG: u32 = 20;
 
-pub(super) use upkeep::Upkeep;
-
-/// The run is over before the answer is there.
-pub(super) struct Interrupted;
+pub(super) use self::{
+    erased::ErasedFinder,
+    lookups::{Interrupted, Lookups},
+    upkeep::Upkeep,
+};
 
 pub(super) struct RepeatFinder {
     pub keys: Arc<Mutex<LandedKeys>>,
     pub fingerprints: Fingerprints,
-    pub client: clickhouse::Client,
-    pub runtime: Handle,
-    pub flow: Arc<Flow>,
-    pub heartbeat: Heartbeat,
-    pub metrics: PipelineMetrics,
+    pub lookups: Lookups,
     /// Frames before it may be stored already.
     pub uncertain_before: Position,
     /// The consumer's cursor: what is before it is stored.
@@ -144,14 +134,14 @@ impl RepeatFinder {
         let Offered { events: mut fingerprints, orders, .. } = offered;
         fingerprints.extend(orders.iter().map(|order| order.fingerprint));
         self.unsettled.push_back(Unsettled { end: frames.end, fingerprints });
-        self.metrics.repeats.increment(found.left_out.len() as u64);
+        self.lookups.metrics.repeats.increment(found.left_out.len() as u64);
         Ok(found)
     }
 
     /// Begins to keep the keys of a month that no chunk of this run had before.
     fn begin_partition(&self, partition: u32) -> Result<(), Interrupted> {
         if !self.keys.lock().knows(partition) {
-            let rows = self.ask(async || stored::count(&self.client, partition).await)?;
+            let rows = self.lookups.ask(&async |client| stored::count(client, partition).await)?;
             self.keys.lock().begin(partition, rows);
         }
         Ok(())
@@ -226,8 +216,8 @@ impl RepeatFinder {
             *seq = candidate.seq.min(*seq);
         }
         let asked: Vec<EventKey<'_>> = first.keys().copied().collect();
-        self.metrics.looked_up.increment(asked.len() as u64);
-        let stored = self.ask(async || stored::events(&self.client, &asked).await)?;
+        self.lookups.metrics.looked_up.increment(asked.len() as u64);
+        let stored = self.lookups.ask(&async |client| stored::events(client, &asked).await)?;
         let mut repeated = HashSet::new();
         let mut keys = self.keys.lock();
         for candidate in candidates {
@@ -267,8 +257,8 @@ impl RepeatFinder {
         if !maybe.is_empty() {
             self.wait_for_unsettled(|fingerprint| maybe.contains_key(&fingerprint))?;
             let asked: Vec<WorkspaceOrder<'_>> = maybe.into_values().collect();
-            self.metrics.looked_up.increment(asked.len() as u64);
-            let stored = self.ask(async || stored::orders(&self.client, &asked).await)?;
+            self.lookups.metrics.looked_up.increment(asked.len() as u64);
+            let stored = self.lookups.ask(&async |client| stored::orders(client, &asked).await)?;
             let mut keys = self.keys.lock();
             first.retain(|key, order| {
                 let is_stored = stored.contains(key);
@@ -300,48 +290,10 @@ impl RepeatFinder {
         let holds = |chunk: &&Unsettled| chunk.fingerprints.iter().any(|it| matters(*it));
         let Some(newest) = self.unsettled.iter().rev().find(holds) else { return Ok(()) };
         while self.cursor.committed().position < newest.end {
-            self.check()?;
+            self.lookups.check()?;
             std::thread::sleep(SETTLED_INTERVAL);
         }
         Ok(())
-    }
-
-    /// Asks ClickHouse until it answers.
-    fn ask<T>(&self, question: impl AsyncFn() -> Result<T, Error>) -> Result<T, Interrupted> {
-        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
-        loop {
-            let answer = async {
-                tokio::time::timeout(ANSWER_TIMEOUT, question())
-                    .await
-                    .unwrap_or(Err(Error::TimedOut))
-            };
-            match self.runtime.block_on(self.heartbeat.waiting(answer)) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => {
-                    self.metrics.error("lookup");
-                    if backoff.attempts().is_multiple_of(TRIES_PER_LOG) {
-                        tracing::warn!(%error, "keys were not looked up, trying again");
-                    }
-                    self.sleep(backoff.pause())?;
-                }
-            }
-        }
-    }
-
-    fn sleep(&self, pause: Duration) -> Result<(), Interrupted> {
-        let mut left = pause;
-        while !left.is_zero() {
-            self.check()?;
-            let piece = left.min(SLEEP_MAX);
-            std::thread::sleep(piece);
-            left -= piece;
-        }
-        self.check()
-    }
-
-    fn check(&self) -> Result<(), Interrupted> {
-        self.heartbeat.beat();
-        if self.flow.is_over() { Err(Interrupted) } else { Ok(()) }
     }
 }
 

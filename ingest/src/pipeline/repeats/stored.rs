@@ -30,8 +30,9 @@ WHERE (workspace_id, event_name, day, event_id) IN (
             {workspaces:Array(UUID)}, {names:Array(String)}, {days:Array(UInt16)}, {ids:Array(String)}
         )) AS key
     )
-)
-UNION ALL
+)";
+
+const ERASED_EVENTS: &str = "\
 SELECT DISTINCT key.1 AS workspace_id, key.2 AS name, key.3 AS key_day, key.4 AS event_id
 FROM (
     SELECT arrayJoin(arrayZip(
@@ -50,6 +51,8 @@ WHERE sipHash128(key.1, key.2, toDate(key.3), key.4) IN (
         )
     )
 )";
+
+const ANY_ERASED: &str = "SELECT count() > 0 FROM erased_events";
 
 const STORED_ORDERS: &str = "\
 SELECT DISTINCT workspace_id, order_key
@@ -141,12 +144,34 @@ pub(super) async fn events<'a>(
     client: &Client,
     keys: &[EventKey<'a>],
 ) -> Result<HashSet<EventKey<'a>>, Error> {
+    found(client, &format!("{STORED_EVENTS}\nUNION ALL\n{ERASED_EVENTS}"), keys).await
+}
+
+/// Which of these events were stored until the person was erased.
+pub(super) async fn erased<'a>(
+    client: &Client,
+    keys: &[EventKey<'a>],
+) -> Result<HashSet<EventKey<'a>>, Error> {
+    found(client, ERASED_EVENTS, keys).await
+}
+
+/// Whether any events were erased.
+pub(super) async fn any_erased(client: &Client) -> Result<bool, Error> {
+    let mut answer = client.query_raw(ANY_ERASED).fetch_bytes("TabSeparated")?;
+    Ok(answer.collect().await?.starts_with(b"1"))
+}
+
+async fn found<'a>(
+    client: &Client,
+    sql: &str,
+    keys: &[EventKey<'a>],
+) -> Result<HashSet<EventKey<'a>>, Error> {
     let mut stored = HashSet::new();
     for piece in pieces(keys, |key| key.name.len() + key.id.len()) {
         let texts = |of: fn(&EventKey<'a>) -> &'a str| piece.iter().map(of).collect::<Vec<_>>();
         let places: HashMap<EventKey<'_>, usize> = piece.iter().copied().zip(0..).collect();
         let mut rows = client
-            .query_raw(STORED_EVENTS)
+            .query_raw(sql)
             .with_setting("max_execution_time", SECONDS_MAX)
             .param("workspaces", workspaces(piece, |key| key.workspace))
             .param("names", texts(|key| key.name))

@@ -196,12 +196,43 @@ async fn person(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup
     html! {
         (form)
         @match &found {
-            Ok(found) if found.messages.is_empty() => {
-                p { "No message of this campaign was made for this person: they were not in its audience, or it has not come to them yet." }
-            }
+            Ok(found) if found.messages.is_empty() => (eligibility(visitor, campaign, person).await),
             Ok(found) => @for message in &found.messages {
                 (view::timeline(&message.events.iter().map(moment).collect::<Vec<_>>()))
             },
+            Err(failure) if failure.is_not_found() => (eligibility(visitor, campaign, person).await),
+            Err(failure) => (view::alert(&failure.text())),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Eligibility {
+    eligible: bool,
+    reason: Option<String>,
+    detail: Option<String>,
+}
+
+/// Why there is no message for a person, by the rules as they are now.
+async fn eligibility(visitor: &Visitor, campaign: &Campaign, person: &str) -> Markup {
+    let call =
+        visitor.get(path(["campaigns", &campaign.id, "eligibility"])).query("userId", person);
+    let found: PageResult<Eligibility> = call.read().await;
+    html! {
+        p { "No message of this campaign was made for this person." }
+        @match &found {
+            Ok(found) if found.eligible => {
+                p { "As of now they would get it: they match its audience, and no rule forbids it." }
+            }
+            Ok(found) => {
+                @let reason = found.reason.as_deref().unwrap_or_default();
+                p {
+                    "As of now they would not get it: " strong { (frame::words(reason)) }
+                    @if let Some(detail) = &found.detail { ", " (detail) }
+                    "."
+                }
+            }
             Err(failure) => (view::alert(&failure.text())),
         }
     }

@@ -5,7 +5,6 @@ use http::{
     HeaderValue, Method,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE},
 };
-use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use super::{
@@ -42,12 +41,8 @@ pub(super) async fn download(visitor: Visitor, RawQuery(query): RawQuery) -> Pag
     let asked = Address::read(query);
     let body = question::body(&visitor, &asked)?;
     let call = visitor.call(Method::POST, format!("/insights/{}", asked.kind.name()));
-    let answer = call.query("format", "csv").json(&body)?.answer().await?;
+    let answer = call.query("format", "csv").json(&body)?.begun().await?;
     let (mut head, body) = answer.into_parts();
-    if !head.status.is_success() {
-        let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
-        return Err(Failure::of_answer(head.status, &bytes));
-    }
     let name = format!("attachment; filename=\"{}.csv\"", asked.kind.name());
     let name = HeaderValue::try_from(name).map_err(|fault| Failure::internal(&fault))?;
     head.headers.insert(CONTENT_DISPOSITION, name);

@@ -8,16 +8,10 @@ use axum::{
     response::Response,
 };
 use futures_util::StreamExt as _;
-use http_body_util::BodyExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Filters;
-use crate::{
-    failure::{Failure, PageResult},
-    sign_in,
-    state::ConsoleState,
-    visitor::Visitor,
-};
+use crate::{failure::PageResult, sign_in, state::ConsoleState, visitor::Visitor};
 
 /// Interval of checks whether the session is live.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,12 +21,8 @@ pub(super) async fn pass(
     visitor: Visitor,
     Query(filters): Query<Filters>,
 ) -> PageResult<Response> {
-    let answer = filters.on(visitor.get("/events/live")).answer().await?;
+    let answer = filters.on(visitor.get("/events/live")).begun().await?;
     let (head, body) = answer.into_parts();
-    if !head.status.is_success() {
-        let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
-        return Err(Failure::of_answer(head.status, &bytes));
-    }
     let events = body.into_data_stream().take_until(Box::pin(ended(state, visitor)));
     Ok(Response::from_parts(head, Body::from_stream(events)))
 }

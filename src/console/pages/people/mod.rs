@@ -1,6 +1,7 @@
 //! `/console/people`: search, the list, and the page of a person.
 
 mod list;
+mod privacy;
 mod profile;
 mod tabs;
 
@@ -22,6 +23,11 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route(ENTRY.path, get(list::show))
         .route("/console/people/{userId}", get(profile::show))
         .route("/console/people/{userId}/delete", post(profile::delete))
+        .route("/console/people/{userId}/export", post(privacy::export))
+        .route("/console/people/{userId}/erase", post(privacy::erase))
+        .route(privacy::PATH, get(privacy::show))
+        .route("/console/privacy/requests", get(privacy::part))
+        .route("/console/privacy/{requestId}/download", get(privacy::download))
 }
 
 /// A profile as the API answers it.

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
 
-use super::{ENTRY, Profile, tabs};
+use super::{ENTRY, Profile, privacy, tabs};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -18,11 +18,12 @@ use crate::{
 };
 
 /// The tabs of the page: the name in the address, and the label.
-const TABS: [(&str, &str); 4] = [
+const TABS: [(&str, &str); 5] = [
     ("timeline", "Timeline"),
     ("attributes", "Attributes"),
     ("consent", "Consent"),
     ("identifiers", "Identifiers"),
+    ("privacy", "Privacy"),
 ];
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -49,6 +50,7 @@ pub(super) async fn show(
         "attributes" => tabs::attributes(&profile),
         "consent" => tabs::consent(&visitor, &profile).await,
         "identifiers" => tabs::identifiers(&visitor, &profile).await,
+        "privacy" => privacy::tab(&visitor, &profile),
         _ => tabs::timeline(&visitor, &profile, asked.offset).await,
     };
     let tab_links = TABS.map(|(name, label)| Tab {

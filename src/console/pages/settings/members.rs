@@ -1,101 +1,342 @@
-//! Members, who do not exist yet, and the sessions of the console.
+//! Members: adding one, their roles, the link that sets a password, and removing one.
 
 use axum::{
-    extract::{Path, State},
+    extract::{Path, Query, State},
     response::Response,
 };
-use http::StatusCode;
-use kernel::KeyId;
+use http::{Method, StatusCode};
+use kernel::Timestamp;
 use maud::{Markup, html};
-use web::auth::{ScopeName, SignedIn};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use web::auth::ScopeName;
 
-use super::Tab;
+use super::{Tab, sessions};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
-    sign_in::{self, SessionRow},
     state::ConsoleState,
-    view::{self, Column, Tone},
-    visitor::Visitor,
+    view::{self, Choice, Column, Confirmation, Field, Kind},
+    visitor::{Form, Visitor},
 };
 
-pub(super) async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
-    let services = state.services();
-    let workspace = visitor.person().tenant.workspace;
-    let sessions = sign_in::list(services.db(), visitor.now(), workspace).await;
-    let content = html! {
-        @match sessions {
-            Ok(sessions) => (view::card("Sessions", &table(&visitor, &sessions))),
-            Err(error) => (Failure::from(error).card("Sessions")),
+/// Members of one page.
+const PAGE: u64 = 50;
+/// Fields of the form that show their own faults.
+const FIELDS: &[&str] = &["email", "name"];
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    offset: u64,
+}
+
+/// A member as the API answers it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Member {
+    id: String,
+    email: String,
+    name: Option<String>,
+    role: Option<String>,
+    scopes: Vec<String>,
+    has_password: bool,
+    has_account: bool,
+    signed_in_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pagination {
+    total: u64,
+    has_more: bool,
+}
+
+#[derive(Deserialize)]
+struct Members {
+    data: Vec<Member>,
+    pagination: Pagination,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    role: String,
+    scopes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Roles {
+    data: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct Invitation {
+    url: String,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    email: String,
+    invitation: Invitation,
+}
+
+/// A member as it is typed.
+#[derive(Debug, Clone, Default)]
+struct Draft {
+    email: String,
+    name: String,
+    role: String,
+}
+
+impl Draft {
+    fn of(form: &Form) -> Self {
+        let text = |name: &str| form.text(name).unwrap_or_default().to_owned();
+        Self { email: text("email"), name: text("name"), role: text("role") }
+    }
+
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("email".to_owned(), json!(self.email));
+        body.insert("role".to_owned(), json!(self.role));
+        if !self.name.trim().is_empty() {
+            body.insert("name".to_owned(), json!(self.name.trim()));
         }
-        (view::card("Members", &html! {
-            p {
-                "There are no members yet: no passwords, and no signing in by OpenID Connect. People sign in by a "
-                "link that the command line prints, with the scopes that they are to have:"
+        Value::Object(body)
+    }
+}
+
+pub(super) async fn show(
+    State(state): State<ConsoleState>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+) -> Response {
+    page(&state, &visitor, &asked, &Draft::default(), None).await
+}
+
+async fn page(
+    state: &ConsoleState,
+    visitor: &Visitor,
+    asked: &Asked,
+    draft: &Draft,
+    failure: Option<&Failure>,
+) -> Response {
+    let members = list(visitor, asked).await;
+    let content = html! {
+        @match &members {
+            Ok((members, roles)) => {
+                (found(visitor, asked, members, roles))
+                @if visitor.may(ScopeName::SettingsWrite) { (form(visitor, roles, draft, failure)) }
             }
+            Err(failure) => (failure.card("Members")),
+        }
+        (sessions::card(state, visitor).await)
+        (view::card("Links", &html! {
+            p { "Without a password, a link that the command line prints signs in once, with the scopes that it names:" }
             (view::copyable(&format!(
                 "millrace console link --workspace '{}' --actor ann@example.test --scopes users:read,events:read",
                 visitor.workspace_name()
             )))
         }))
     };
-    Tab::Members.page(&visitor, StatusCode::OK, &content)
+    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
+    Tab::Members.page(visitor, status, &content)
 }
 
-fn table(visitor: &Visitor, sessions: &[SessionRow]) -> Markup {
+async fn list(visitor: &Visitor, asked: &Asked) -> PageResult<(Members, Roles)> {
+    let call = visitor
+        .get("/members")
+        .query("limit", PAGE.to_string())
+        .query("offset", asked.offset.to_string());
+    Ok((call.read().await?, visitor.get("/roles").read().await?))
+}
+
+fn found(visitor: &Visitor, asked: &Asked, members: &Members, roles: &Roles) -> Markup {
+    if members.data.is_empty() {
+        return view::empty(
+            "No members yet",
+            &html! { p { "A member signs in with a password, or with an account at the server's OpenID provider." } },
+        );
+    }
     let columns = [
-        Column::text("Who"),
-        Column::text("Scopes"),
-        Column::text("From"),
-        Column::text("Last used"),
-        Column::text("Ends"),
-        Column::text("Action"),
+        Column::text("Member"),
+        Column::text("Role"),
+        Column::text("Signs in with"),
+        Column::text("Last signed in"),
+        Column::text("Actions"),
     ];
-    let own = visitor.person().session.to_string();
     let rows: Vec<Vec<Markup>> =
-        sessions.iter().map(|session| row(visitor, session, session.id == own)).collect();
-    view::table("Sessions", &columns, &rows)
+        members.data.iter().map(|member| row(visitor, member, roles)).collect();
+    let address = |offset: u64| format!("{}?offset={offset}", Tab::Members.path());
+    let before = (asked.offset > 0).then(|| address(asked.offset.saturating_sub(PAGE)));
+    let after = members.pagination.has_more.then(|| address(asked.offset + PAGE));
+    let content = html! {
+        p class="quiet" { (view::count(members.pagination.total)) " members" }
+        (view::table("Members", &columns, &rows))
+        (view::pager(before.as_deref(), after.as_deref()))
+    };
+    view::card("Members", &content)
 }
 
-fn row(visitor: &Visitor, session: &SessionRow, is_own: bool) -> Vec<Markup> {
-    let at = |at| view::ago(at, visitor.now(), visitor.zone());
-    let from = [session.address.as_deref(), session.user_agent.as_deref()];
-    let from: Vec<&str> = from.into_iter().flatten().collect();
-    let action = html! {
-        @if is_own { (view::badge(Tone::Info, "this session")) }
-        @else if visitor.may(ScopeName::SettingsWrite) {
-            form method="post" action=(path(["console", "settings", "members", &session.id, "revoke"])) {
-                (visitor.csrf_field())
-                button class="button danger" type="submit" { "End" }
-            }
-        }
+fn row(visitor: &Visitor, member: &Member, roles: &Roles) -> Vec<Markup> {
+    let ways = match (member.has_password, member.has_account) {
+        (true, true) => "password, OpenID account",
+        (true, false) => "password",
+        (false, true) => "OpenID account",
+        (false, false) => "nothing yet: invited",
     };
+    let may_change = visitor.may(ScopeName::SettingsWrite);
     vec![
-        html! { bdi { (session.actor) } },
-        html! { (session.scopes.join(", ")) },
-        html! { (from.join(" · ")) },
-        at(session.last_used_at),
-        at(session.expires_at),
-        action,
+        html! {
+            @if let Some(name) = &member.name { bdi { (name) } br; }
+            bdi { (member.email) }
+        },
+        html! {
+            @if may_change { (role_form(visitor, member, roles)) }
+            @else { (member.role.as_deref().unwrap_or("own scopes")) }
+            @if member.role.is_none() { p class="quiet" { (member.scopes.join(", ")) } }
+        },
+        html! { (ways) },
+        html! {
+            @match member.signed_in_at {
+                Some(at) => (view::ago(at, visitor.now(), visitor.zone())),
+                None => "never",
+            }
+        },
+        html! { @if may_change { (actions(visitor, member)) } },
     ]
 }
 
-pub(super) async fn revoke(
+fn address(member: &Member, does: &str) -> String {
+    path(["console", "settings", "members", &member.id, does])
+}
+
+fn role_form(visitor: &Visitor, member: &Member, roles: &Roles) -> Markup {
+    let id = format!("role-{}", member.id);
+    html! {
+        form class="actions" method="post" action=(address(member, "role")) {
+            (visitor.csrf_field())
+            label for=(id) { "Role" }
+            select id=(id) name="role" {
+                @if member.role.is_none() { option value="" selected { "own scopes" } }
+                @for role in &roles.data {
+                    option value=(role.role) selected[member.role.as_ref() == Some(&role.role)] { (role.role) }
+                }
+            }
+            button class="button" type="submit" { "Change" }
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, member: &Member) -> Markup {
+    html! {
+        div class="actions" {
+            form method="post" action=(address(member, "invite")) {
+                (visitor.csrf_field())
+                button class="button" type="submit" { "New password link" }
+            }
+            (view::confirm_by_name(&Confirmation {
+                id: &format!("delete-{}", member.id),
+                button: "Remove…",
+                title: "Remove this member?",
+                explanation: "Their sessions end at once.",
+                name: &member.email,
+                action: &address(member, "delete"),
+                csrf: visitor.csrf(),
+            }))
+        }
+    }
+}
+
+fn form(visitor: &Visitor, roles: &Roles, draft: &Draft, failure: Option<&Failure>) -> Markup {
+    let labels: Vec<(String, &str)> = roles
+        .data
+        .iter()
+        .map(|role| (format!("{}: {}", role.role, role.scopes.join(", ")), role.role.as_str()))
+        .collect();
+    let choices: Vec<Choice<'_>> =
+        labels.iter().map(|(label, value)| Choice { value, label }).collect();
+    let fault = |name: &str| failure.and_then(|failure| failure.at(name));
+    let (email, name) = (fault("email"), fault("name"));
+    let content = html! {
+        @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
+        form method="post" action="/console/settings/members/new" {
+            (visitor.csrf_field())
+            (view::field(&Field::text("email", "Email address", &draft.email).of(Kind::Email).required()
+                .fault(email.as_deref()).hint("Nothing is sent to it: the next page shows a link to pass on")))
+            (view::field(&Field::text("name", "Name", &draft.name).fault(name.as_deref())))
+            (view::select("role", "Role", &draft.role, &choices))
+            button class="button primary" type="submit" { "Add the member" }
+        }
+    };
+    view::card("New member", &content)
+}
+
+pub(super) async fn create(
+    State(state): State<ConsoleState>,
+    visitor: Visitor,
+    form: Form,
+) -> PageResult<Response> {
+    let draft = Draft::of(&form);
+    let call = visitor.call(Method::POST, "/members").json(&draft.body())?;
+    match call.read::<Created>().await {
+        Ok(created) => Ok(link(&visitor, &created.email, &created.invitation)),
+        Err(failure) if failure.is_of_fields() || failure.status == StatusCode::CONFLICT => {
+            Ok(page(&state, &visitor, &Asked::default(), &draft, Some(&failure)).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The one page that shows the link.
+fn link(visitor: &Visitor, email: &str, invitation: &Invitation) -> Response {
+    let content = html! {
+        section class="card" role="status" {
+            h2 { "The link for " bdi { (email) } }
+            p {
+                strong { "It is shown once." } " Pass it on to them: within three days it sets a password, once. Who "
+                "has it can sign in as them."
+            }
+            (view::copyable(&invitation.url))
+            p { a href=(Tab::Members.path()) { "Done" } }
+        }
+    };
+    Tab::Members.page(visitor, StatusCode::OK, &content)
+}
+
+pub(super) async fn change_role(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> PageResult<Response> {
+    let role = form.filled("role").unwrap_or_default();
+    let call = visitor.call(Method::PATCH, path(["members", &id])).json(&json!({"role": role}))?;
+    let member: Member = call.read().await?;
+    Ok(visitor.done(Tab::Members.path(), &format!("{} is {role} now.", member.email)))
+}
+
+pub(super) async fn invite(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
+    let member = find(&visitor, &id).await?;
+    let call = visitor.call(Method::POST, path(["members", &id, "invitations"]));
+    Ok(link(&visitor, &member.email, &call.read().await?))
+}
+
+pub(super) async fn delete(
     State(state): State<ConsoleState>,
     visitor: Visitor,
     Path(id): Path<String>,
+    form: Form,
 ) -> PageResult<Response> {
-    let scope = ScopeName::SettingsWrite;
-    if !visitor.may(scope) {
-        return Err(Failure::missing_scope(scope.as_str()));
+    let member = find(&visitor, &id).await?;
+    if form.filled("confirm") != Some(member.email.as_str()) {
+        let text = "The address that was typed is not that of the member: nothing was removed";
+        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
+        let (asked, draft) = (Asked::default(), Draft::default());
+        return Ok(page(&state, &visitor, &asked, &draft, Some(&failure)).await);
     }
-    let services = state.services();
-    let workspace = visitor.person().tenant.workspace;
-    let sessions = sign_in::list(services.db(), visitor.now(), workspace).await?;
-    let found = sessions.iter().find(|session| session.id == id);
-    let actor = &found.ok_or_else(Failure::not_found)?.actor;
-    let session: KeyId = id.parse().map_err(|_| Failure::not_found())?;
-    let other = SignedIn { session, ..visitor.person().clone() };
-    sign_in::end(services.db(), services.clock().now(), &other).await?;
-    Ok(visitor.done(Tab::Members.path(), &format!("The session of {actor} was ended.")))
+    visitor.call(Method::DELETE, path(["members", &id])).done().await?;
+    Ok(visitor.done(Tab::Members.path(), &format!("{} was removed.", member.email)))
+}
+
+async fn find(visitor: &Visitor, id: &str) -> PageResult<Member> {
+    visitor.get(path(["members", id])).read().await
 }

@@ -5,6 +5,7 @@ mod channels;
 mod domains;
 mod keys;
 mod members;
+mod sessions;
 mod snippets;
 
 use axum::{
@@ -84,6 +85,10 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/settings/domains/{domainId}/check", post(domains::check))
         .route("/console/settings/domains/{domainId}/delete", post(domains::delete))
         .route(Tab::Members.path(), get(members::show))
-        .route("/console/settings/members/{sessionId}/revoke", post(members::revoke))
+        .route("/console/settings/members/new", post(members::create))
+        .route("/console/settings/members/{memberId}/role", post(members::change_role))
+        .route("/console/settings/members/{memberId}/invite", post(members::invite))
+        .route("/console/settings/members/{memberId}/delete", post(members::delete))
+        .route("/console/settings/sessions/{sessionId}/revoke", post(sessions::revoke))
         .route(Tab::Audit.path(), get(audit::show))
 }

@@ -1,15 +1,12 @@
 //! Each rule with an email that matches and a similar one that does not; examples of wanted and unwanted
 //! mail.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, time::Duration};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::spam::Verdict;
+use crate::{cpu_time::CpuTime, spam::Verdict};
 
 /// An email without any matching rule.
 fn ham() -> Mail {
@@ -208,7 +205,7 @@ fn wanted_mail_passes_and_spam_fails() {
 
 #[test]
 fn large_emails_are_evaluated_in_linear_time() {
-    let began = Instant::now();
+    let began = CpuTime::start();
     for piece in
         ["act now ", "<a href='https://bit.ly/x'>https://x.test</a>", "A", "!", "<p>", "{{ x }}"]
     {

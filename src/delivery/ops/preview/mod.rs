@@ -1,5 +1,7 @@
 //! The preview of a launch, by the same code that places the recipients of a launch.
 
+mod person;
+
 use std::collections::HashSet;
 
 use audience::{
@@ -22,6 +24,7 @@ use kernel::{
 };
 use sqlx::PgConnection;
 
+pub use self::person::{PersonEligibility, eligibility};
 use crate::{
     DeliveryState,
     model::plan::{LeftOut, Placement, Plan},

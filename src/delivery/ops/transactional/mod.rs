@@ -11,7 +11,7 @@ use audience::model::SubscriptionPreference;
 use campaigns::model::message::{MessageChannel, address_of};
 use contacts::users;
 use content::template;
-use kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Error, ListId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -281,8 +281,19 @@ pub(crate) async fn facts_of(
     user: UserId,
     channel: MessageChannel,
 ) -> Result<Facts> {
+    facts_with(app, workspace, user, channel, None).await
+}
+
+/// Likewise, for a message of this list.
+pub(crate) async fn facts_with(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    user: UserId,
+    channel: MessageChannel,
+    list: Option<ListId>,
+) -> Result<Facts> {
     let mut connection = app.db().acquire().await?;
-    let mut known = recipients::facts(&mut connection, workspace, channel, None, &[user]).await?;
+    let mut known = recipients::facts(&mut connection, workspace, channel, list, &[user]).await?;
     let mut facts = known.remove(&user).ok_or(NO_USER)?;
     if channel == MessageChannel::Push {
         let mut devices = devices::of_users(&mut connection, workspace, &[user]).await?;

@@ -1,13 +1,12 @@
 //! Two servers of one deployment: retries that reach the other one, and people whose calls reach both.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::join_all;
-use tokio::sync::OnceCell;
 
 use super::*;
 use crate::{
-    kit::{TestServer, data_dir, run, settings},
+    kit::{TestServer, WhileUsed, data_dir, run, settings},
     sending::fixture::beside,
 };
 
@@ -18,6 +17,7 @@ struct Pair {
     /// Without a credential of their own.
     open: [Client; 2],
     key: String,
+    _servers: Arc<Servers>,
 }
 
 /// Two servers, and the one whose stores they share as stores of others.
@@ -27,10 +27,10 @@ struct Servers {
 }
 
 fn start() -> Servers {
-    let folder = data_dir("two-nodes");
+    let folder = data_dir(&unique("two-nodes"));
     let stores = run(settings(&folder, &[]), Clock::system());
     let pair = ["two-nodes-one", "two-nodes-other"].map(|name| {
-        let mut settings = settings(&data_dir(name), &[]);
+        let mut settings = settings(&data_dir(&unique(name)), &[]);
         let [(_, database), (_, clickhouse)] = beside(&folder);
         settings.database_url = Some(database.into());
         settings.clickhouse_url = Some(clickhouse.into());
@@ -40,15 +40,17 @@ fn start() -> Servers {
 }
 
 async fn pair() -> Pair {
-    static SERVERS: OnceCell<Servers> = OnceCell::const_new();
+    static SERVERS: WhileUsed<Servers> = WhileUsed::new();
     let started = async || tokio::task::spawn_blocking(start).await.unwrap();
-    let servers = &SERVERS.get_or_init(started).await.pair;
+    let started = SERVERS.get(started).await;
+    let servers = &started.pair;
     let (key, _) = servers[0].key(&unique("nodes"), "events:*,users:*").await;
     let urls = [&servers[0].url, &servers[1].url];
     Pair {
         api: urls.map(|url| Client::new(url, Some(&key))),
         open: urls.map(|url| Client::new(url, None)),
         key,
+        _servers: Arc::clone(&started),
     }
 }
 

@@ -1,0 +1,183 @@
+//! Who may sign in: by a password, by an invitation, by an account at an OpenID provider.
+
+use kernel::{EmailAddress, Result, Timestamp, WorkspaceId};
+use secrecy::SecretString;
+use sqlx::PgPool;
+use web::auth::ScopeSet;
+
+use crate::{
+    invitation::TokenHash,
+    model::MemberId,
+    password::{self, PasswordFault, Passwords},
+    store::{self, Membership},
+};
+
+/// A member who signs in.
+#[derive(Debug, Clone)]
+pub struct SigningIn {
+    /// The workspace that the session is for.
+    pub workspace: WorkspaceId,
+    /// The id of the member.
+    pub member: MemberId,
+    /// The name in audit entries.
+    pub email: String,
+    /// What the member may do.
+    pub scopes: ScopeSet,
+}
+
+impl SigningIn {
+    fn of(membership: &Membership) -> Self {
+        Self {
+            workspace: WorkspaceId::new(membership.workspace_id),
+            member: MemberId::new(membership.id),
+            email: membership.email.clone(),
+            scopes: ScopeSet::of_stored(&membership.scopes),
+        }
+    }
+}
+
+/// An address and a password as they were typed.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The address as it was typed.
+    pub email: String,
+    /// The password as it was typed.
+    pub password: SecretString,
+    /// The name of the workspace; without it the one used last.
+    pub workspace: Option<String>,
+}
+
+/// The member with this address and password.
+///
+/// # Errors
+/// When the store fails.
+pub async fn by_password(
+    pool: &PgPool,
+    passwords: &Passwords,
+    now: Timestamp,
+    attempt: Attempt,
+) -> Result<Option<SigningIn>> {
+    let Attempt { email, password, workspace } = attempt;
+    let memberships = match email.parse::<EmailAddress>() {
+        Ok(email) => store::of_email(pool, email.as_str(), workspace.as_deref()).await?,
+        Err(_) => Vec::new(),
+    };
+    if memberships.is_empty() {
+        passwords.is_of(password, None).await?;
+        return Ok(None);
+    }
+    for membership in &memberships {
+        if passwords.is_of(password.clone(), membership.password_hash.clone()).await? {
+            return signed_in(pool, now, membership).await.map(Some);
+        }
+    }
+    Ok(None)
+}
+
+async fn signed_in(pool: &PgPool, now: Timestamp, membership: &Membership) -> Result<SigningIn> {
+    store::note_sign_in(pool, membership.workspace_id, membership.id, now).await?;
+    Ok(SigningIn::of(membership))
+}
+
+/// The member and the workspace of an invitation.
+#[derive(Debug, Clone)]
+pub struct Invited {
+    /// The address of the member.
+    pub email: String,
+    /// The name of the workspace.
+    pub workspace_name: String,
+}
+
+/// The member and the workspace of an invitation that still holds.
+///
+/// # Errors
+/// When the store fails.
+pub async fn invited(
+    pool: &PgPool,
+    now: Timestamp,
+    token: &SecretString,
+) -> Result<Option<Invited>> {
+    let Some(hash) = TokenHash::of(token) else { return Ok(None) };
+    let found = store::of_invitation(pool, hash, now).await?;
+    Ok(found.map(|Membership { email, workspace_name, .. }| Invited { email, workspace_name }))
+}
+
+/// A new password and the link that allows it.
+#[derive(Debug)]
+pub struct PasswordChoice {
+    /// The token of the link.
+    pub token: SecretString,
+    /// The password that is to hold.
+    pub new: SecretString,
+}
+
+/// What became of a new password.
+#[derive(Debug)]
+pub enum PasswordSet {
+    /// It is the member's from now on; earlier sessions have ended.
+    Done(SigningIn),
+    /// It is refused. The invitation holds on.
+    Refused(PasswordFault),
+    /// The invitation was used, is too old, or never was.
+    NotInvited,
+}
+
+/// Sets a password by an invitation, which is used up.
+///
+/// # Errors
+/// When the store fails.
+pub async fn set_password(
+    pool: &PgPool,
+    passwords: &Passwords,
+    now: Timestamp,
+    choice: PasswordChoice,
+) -> Result<PasswordSet> {
+    let PasswordChoice { token, new } = choice;
+    let Some(hash) = TokenHash::of(&token) else { return Ok(PasswordSet::NotInvited) };
+    let Some(membership) = store::of_invitation(pool, hash, now).await? else {
+        return Ok(PasswordSet::NotInvited);
+    };
+    if let Err(fault) = password::check(&new, &membership.email) {
+        return Ok(PasswordSet::Refused(fault));
+    }
+    let password_hash = passwords.hashed(new).await?;
+    if !store::use_invitation(pool, hash, &password_hash, now).await? {
+        return Ok(PasswordSet::NotInvited);
+    }
+    Ok(PasswordSet::Done(signed_in(pool, now, &membership).await?))
+}
+
+/// An account at an OpenID provider, as its ID token says.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// The issuer of its tokens.
+    pub issuer: String,
+    /// The account's id there.
+    pub subject: String,
+    /// The account's address, where the provider has verified it.
+    pub email: Option<EmailAddress>,
+}
+
+/// The member with this account. A member without one gets it at its first sign-in, by the verified address; from then on the
+/// account alone counts, since an address may pass to another person.
+///
+/// # Errors
+/// When the store fails.
+pub async fn by_account(
+    pool: &PgPool,
+    now: Timestamp,
+    account: &Account,
+) -> Result<Option<SigningIn>> {
+    let Account { issuer, subject, email } = account;
+    let mut memberships = store::of_account(pool, issuer, subject).await?;
+    if memberships.is_empty()
+        && let Some(email) = email
+    {
+        store::bind_account(pool, email.as_str(), issuer, subject, now).await?;
+        memberships = store::of_account(pool, issuer, subject).await?;
+    }
+    match memberships.first() {
+        Some(membership) => signed_in(pool, now, membership).await.map(Some),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,205 @@
+//! Signing in with an account at an OpenID provider.
+
+use std::{net::IpAddr, sync::Arc};
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{
+    kit::{Person, Seen},
+    openid_provider::{Account, CLIENT_ID, CLIENT_SECRET, Fault, Provider},
+};
+use crate::kit::{BrowserTab, Client, TestServer, WhileUsed, data_dir, run, settings, unique};
+
+/// A server whose members have accounts at a provider.
+#[derive(Debug)]
+struct Site {
+    server: TestServer,
+    provider: Provider,
+    /// Its tests take turns: the provider signs in one account at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+async fn start() -> Site {
+    // The provider outlives the test that starts it.
+    let (send, receive) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            send.send(Provider::start().await).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    let provider = tokio::task::spawn_blocking(move || receive.recv().unwrap()).await.unwrap();
+    let besides = [
+        ("openid.issuer", provider.issuer().to_owned()),
+        ("openid.client_id", CLIENT_ID.to_owned()),
+        ("openid.client_secret", CLIENT_SECRET.to_owned()),
+    ];
+    let settings = settings(&data_dir(&unique("openid")), &besides);
+    let start = move || run(settings, kernel::Clock::system());
+    let server = tokio::task::spawn_blocking(start).await.unwrap();
+    Site { server, provider, turn: tokio::sync::Mutex::default() }
+}
+
+async fn site() -> Arc<Site> {
+    static SITE: WhileUsed<Site> = WhileUsed::new();
+    SITE.get(start).await
+}
+
+impl Site {
+    /// A key of a new workspace.
+    async fn workspace(&self) -> Client {
+        let (key, _) = self.server.key(&unique("openid"), "*").await;
+        Client::new(&self.server.url, Some(&key))
+    }
+
+    fn person(&self, last: u8) -> Person {
+        Person::at(&self.server.url, Some(IpAddr::from([127, 0, 3, last])))
+    }
+
+    /// Goes to the provider and comes back.
+    async fn sign_in(&self, person: &Person, account: Account) -> Seen {
+        self.provider.sign_in_as(account);
+        let back = self.authorized(person).await;
+        person.open(&back).await
+    }
+
+    /// The address with which the provider leads back.
+    async fn authorized(&self, person: &Person) -> Url {
+        let seen = person.get("/console/login/openid").await;
+        assert_eq!(seen.status, 303, "{}", seen.text);
+        let browser =
+            reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let answer = browser.get(seen.location()).send().await.unwrap();
+        let back: Url = answer.headers()["location"].to_str().unwrap().parse().unwrap();
+        assert!(back.as_str().starts_with(&self.server.url), "{back}");
+        back
+    }
+}
+
+async fn member(api: &Client, email: &str) -> Value {
+    api.post("/members", &json!({"email": email, "role": "analyst"}), 201).await.json()
+}
+
+fn account(email: &str) -> Account {
+    Account {
+        subject: unique("subject"),
+        email: email.to_owned(),
+        is_verified: true,
+        fault: Fault::None,
+    }
+}
+
+#[tokio::test]
+async fn a_verified_address_signs_in_its_member_and_the_account_counts_from_then_on() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let api = site.workspace().await;
+    let email = format!("{}@example.test", unique("ann"));
+    let made = member(&api, &email).await;
+    let person = site.person(1);
+    let login = person.get("/console/login").await;
+    assert!(login.text.contains("Sign in with 127.0.0.1"), "{}", login.text);
+    let ann = account(&email);
+    let unverified = Account { is_verified: false, ..ann.clone() };
+    let seen = site.sign_in(&person, unverified).await;
+    assert_eq!(seen.status, 403, "{}", seen.text);
+    assert!(seen.text.contains("No member has this account"), "{}", seen.text);
+    let seen = site.sign_in(&person, ann.clone()).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console"), "{}", seen.text);
+    assert_eq!(person.get("/console/explore").await.status, 200);
+    assert_eq!(person.get("/console/suppressions").await.status, 403);
+    // The account has another address by now, and its old one is another's.
+    let moved = Account { email: "ann@elsewhere.test".to_owned(), is_verified: false, ..ann };
+    let again = site.person(2);
+    assert_eq!(site.sign_in(&again, moved).await.status, 303);
+    assert_eq!(site.sign_in(&site.person(3), account(&email)).await.status, 403);
+    let path = format!("/members/{}", made["id"].as_str().unwrap());
+    let found = api.get(&path, 200).await.json();
+    assert_eq!((&found["hasPassword"], &found["hasAccount"]), (&json!(false), &json!(true)));
+    api.send(api.request(reqwest::Method::DELETE, &path), 204).await;
+    assert_eq!(again.get("/console").await.status, 303);
+}
+
+#[tokio::test]
+async fn answers_that_are_not_to_this_browser_or_not_signed_sign_no_one_in() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let api = site.workspace().await;
+    let email = format!("{}@example.test", unique("ann"));
+    member(&api, &email).await;
+    let faults = [
+        Fault::Nonce,
+        Fault::Audience,
+        Fault::Issuer,
+        Fault::Expired,
+        Fault::Signature,
+        Fault::Unsigned,
+        Fault::Confused,
+    ];
+    for (at, fault) in (10..).zip(faults) {
+        let person = site.person(at);
+        let seen = site.sign_in(&person, Account { fault, ..account(&email) }).await;
+        assert_eq!(seen.status, 401, "{fault:?}: {}", seen.text);
+        assert!(seen.set_cookie("millrace_session").is_none(), "{fault:?}");
+    }
+    let missing = Account { fault: Fault::Missing, ..account(&email) };
+    assert_eq!(site.sign_in(&site.person(20), missing).await.status, 502);
+    site.provider.sign_in_as(account(&email));
+    // Another browser's answer, one twice, and none.
+    let (person, other) = (site.person(21), site.person(22));
+    let back = site.authorized(&person).await;
+    assert_eq!(other.open(&back).await.status, 401);
+    site.authorized(&other).await;
+    assert_eq!(other.open(&back).await.status, 401);
+    assert_eq!(person.open(&back).await.status, 303);
+    assert_eq!(person.open(&back).await.status, 401);
+    for query in ["", "?error=access_denied", "?code=x", "?code=x&state=y"] {
+        let seen = site.person(23).get(&format!("/console/login/openid/callback{query}")).await;
+        assert_eq!(seen.status, 401, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_signs_in_at_the_provider() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!("SKIPPED a_browser_signs_in_at_the_provider: {reason}");
+        }
+    };
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let api = site.workspace().await;
+    let email = format!("{}@example.test", unique("ann"));
+    member(&api, &email).await;
+    site.provider.sign_in_as(account(&email));
+    // The address that was wanted is where it leads.
+    tab.go(&format!("{}/console/live", site.server.url)).await;
+    tab.until("document.title.startsWith('Sign in')").await;
+    tab.click("a[href='/console/login/openid']").await;
+    tab.until("document.title.startsWith('Live')").await;
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn without_a_provider_or_with_one_that_is_away_the_other_ways_stay() {
+    let plain = Person::new();
+    assert!(!plain.get("/console/login").await.text.contains("openid"));
+    assert_eq!(plain.get("/console/login/openid").await.status, 404);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let away = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let besides = [
+        ("openid.issuer", away),
+        ("openid.client_id", CLIENT_ID.to_owned()),
+        ("openid.client_secret", CLIENT_SECRET.to_owned()),
+    ];
+    let settings = settings(&data_dir("openid-away"), &besides);
+    let server = run(settings, kernel::Clock::system());
+    let person = Person::at(&server.url, None);
+    let seen = person.get("/console/login/openid").await;
+    assert_eq!(seen.status, 502, "{}", seen.text);
+    assert!(seen.text.contains("does not answer") && seen.text.contains("id=\"password\""));
+}

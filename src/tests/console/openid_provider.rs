@@ -1,0 +1,198 @@
+//! A small OpenID provider: it signs everyone in at once, as the account that a test has set.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{
+    Json, Router,
+    extract::{Query, State},
+    response::Redirect,
+    routing::{get, post},
+};
+use base64::{Engine as _, prelude::BASE64_STANDARD, prelude::BASE64_URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use p256::{elliptic_curve::sec1::ToEncodedPoint as _, pkcs8::EncodePrivateKey as _};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+pub(super) const CLIENT_ID: &str = "millrace";
+/// With letters that Basic credentials encode.
+pub(super) const CLIENT_SECRET: &str = "p+ss:w%rd";
+/// Names the key of the provider's tokens.
+const KEY_ID: &str = "1";
+
+/// What is wrong with an answer of the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Fault {
+    #[default]
+    None,
+    /// A token for another attempt.
+    Nonce,
+    /// A token for another client.
+    Audience,
+    /// A token of another provider.
+    Issuer,
+    /// A token of yesterday.
+    Expired,
+    /// A token signed with a key that is not published.
+    Signature,
+    /// A token without a signature.
+    Unsigned,
+    /// A token whose signature is a hash with the client's password.
+    Confused,
+    /// An answer without a token.
+    Missing,
+}
+
+/// Who signs in next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Account {
+    pub(super) subject: String,
+    pub(super) email: String,
+    pub(super) is_verified: bool,
+    pub(super) fault: Fault,
+}
+
+/// An attempt that waits for its code to be exchanged.
+#[derive(Debug, Clone)]
+struct Attempt {
+    nonce: String,
+    challenge: String,
+    redirect_uri: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Provider(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    issuer: String,
+    account: Mutex<Account>,
+    attempts: Mutex<HashMap<String, Attempt>>,
+}
+
+fn key(seed: u8) -> p256::SecretKey {
+    p256::SecretKey::from_slice(&[seed; 32]).unwrap()
+}
+
+impl Provider {
+    pub(super) async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let inner = Inner { issuer, account: Mutex::default(), attempts: Mutex::default() };
+        let provider = Self(Arc::new(inner));
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/keys", get(keys))
+            .route("/authorize", get(authorize))
+            .route("/token", post(token))
+            .with_state(provider.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        provider
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.0.issuer
+    }
+
+    pub(super) fn sign_in_as(&self, account: Account) {
+        *self.0.account.lock() = account;
+    }
+
+    fn id_token(&self, account: &Account, nonce: &str) -> String {
+        let now = kernel::Clock::system().now().utc().timestamp();
+        let of = |fault: Fault, wrong: &str, right: &str| {
+            if account.fault == fault { wrong.to_owned() } else { right.to_owned() }
+        };
+        let age = if account.fault == Fault::Expired { 86_400 } else { 0 };
+        let claims = json!({
+            "iss": of(Fault::Issuer, "https://other.test", &self.0.issuer),
+            "aud": of(Fault::Audience, "other", CLIENT_ID),
+            "nonce": of(Fault::Nonce, "other", nonce),
+            "sub": account.subject, "email": account.email, "email_verified": account.is_verified,
+            "iat": now - age, "exp": now - age + 300,
+        });
+        let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        match account.fault {
+            Fault::Unsigned => format!("{}.{}.", part(&json!({"alg": "none"})), part(&claims)),
+            Fault::Confused => {
+                let key = EncodingKey::from_secret(CLIENT_SECRET.as_bytes());
+                encode(&Header::new(Algorithm::HS256), &claims, &key).unwrap()
+            }
+            fault => {
+                let secret = key(if fault == Fault::Signature { 8 } else { 7 });
+                let pem = secret.to_pkcs8_pem(p256::pkcs8::LineEnding::LF).unwrap();
+                let header =
+                    Header { kid: Some(KEY_ID.to_owned()), ..Header::new(Algorithm::ES256) };
+                let key = EncodingKey::from_ec_pem(pem.as_bytes()).unwrap();
+                encode(&header, &claims, &key).unwrap()
+            }
+        }
+    }
+}
+
+async fn discovery(State(Provider(provider)): State<Provider>) -> Json<Value> {
+    let issuer = &provider.issuer;
+    Json(json!({
+        "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
+        "token_endpoint": format!("{issuer}/token"), "jwks_uri": format!("{issuer}/keys"),
+        "response_types_supported": ["code"], "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }))
+}
+
+async fn keys() -> Json<Value> {
+    let point = key(7).public_key().to_encoded_point(false);
+    let of =
+        |coordinate: Option<&p256::FieldBytes>| BASE64_URL_SAFE_NO_PAD.encode(coordinate.unwrap());
+    Json(json!({"keys": [{
+        "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": KEY_ID,
+        "x": of(point.x()), "y": of(point.y()),
+    }]}))
+}
+
+async fn authorize(
+    State(Provider(provider)): State<Provider>,
+    Query(asked): Query<HashMap<String, String>>,
+) -> Redirect {
+    assert_eq!((&*asked["response_type"], &*asked["client_id"]), ("code", CLIENT_ID));
+    assert_eq!(asked["code_challenge_method"], "S256");
+    assert!(asked["scope"].split(' ').any(|it| it == "openid"), "{asked:?}");
+    let attempt = Attempt {
+        nonce: asked["nonce"].clone(),
+        challenge: asked["code_challenge"].clone(),
+        redirect_uri: asked["redirect_uri"].clone(),
+    };
+    let code = crate::kit::unique("code");
+    let to = format!("{}?code={code}&state={}", attempt.redirect_uri, asked["state"]);
+    provider.attempts.lock().insert(code, attempt);
+    Redirect::to(&to)
+}
+
+async fn token(
+    State(provider): State<Provider>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, Json<Value>) {
+    let asked: HashMap<_, _> = url::form_urlencoded::parse(&body).into_owned().collect();
+    let refused = |error: &str| (StatusCode::BAD_REQUEST, Json(json!({"error": error})));
+    let encoded: String = url::form_urlencoded::byte_serialize(CLIENT_SECRET.as_bytes()).collect();
+    let credentials = BASE64_STANDARD.encode(format!("{CLIENT_ID}:{encoded}"));
+    if headers["authorization"] != format!("Basic {credentials}") {
+        return refused("invalid_client");
+    }
+    let attempt = provider.0.attempts.lock().remove(&asked["code"]);
+    let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&asked["code_verifier"]));
+    let fits = |attempt: &Attempt| {
+        attempt.challenge == challenge && attempt.redirect_uri == asked["redirect_uri"]
+    };
+    let Some(attempt) = attempt.filter(fits) else { return refused("invalid_grant") };
+    let account = provider.0.account.lock().clone();
+    let mut tokens = json!({"access_token": "unused", "token_type": "Bearer", "expires_in": 300});
+    if account.fault != Fault::Missing {
+        tokens["id_token"] = json!(provider.id_token(&account, &attempt.nonce));
+    }
+    (StatusCode::OK, Json(tokens))
+}

@@ -157,7 +157,7 @@ async fn scan(
         channel: definition.channel.delivers(),
         list: definition.subscription_category_id,
     };
-    let mut audience = Audience::open(app.contacts(), workspace, &query).await?;
+    let mut audience = Audience::open_for_sending(app.contacts(), workspace, &query).await?;
     // Without visits no recipient has a best hour.
     if timetable.visits.times.is_empty() {
         timetable.total = audience.measure().await?.reachable;

@@ -9,6 +9,7 @@
 
 pub mod model;
 pub mod ops;
+mod scans;
 mod state;
 mod store;
 

@@ -1,4 +1,4 @@
-//! What audiences are asked with: the services, and a limit that all questions share.
+//! What audiences are asked with: the services, and limits that all questions share.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
@@ -7,6 +7,8 @@ use people_mirror::ops::wait_for_mirror;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::Services;
 
+use crate::scans::{ScanPermit, Scans};
+
 /// Audiences with event filters that are queried at the same time: each holds sets of people in PostgreSQL.
 const EVENT_AUDIENCES_MAX: usize = 4;
 /// How long a query waits for copies of profiles that were just written.
@@ -14,11 +16,12 @@ const COPIES_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long a query waits for a permit.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// The services, and the limit of audiences with event filters; cheap to clone.
+/// The services, and the limits of audiences asked at the same time; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AudienceState {
     services: Services,
     event_audiences: Arc<Semaphore>,
+    scans: Arc<Scans>,
     asks_copies: bool,
 }
 
@@ -26,7 +29,7 @@ impl AudienceState {
     /// The state, with all permits free.
     pub fn new(services: Services) -> Self {
         let event_audiences = Arc::new(Semaphore::new(EVENT_AUDIENCES_MAX));
-        Self { services, event_audiences, asks_copies: true }
+        Self { services, event_audiences, scans: Arc::new(Scans::new()), asks_copies: true }
     }
 
     /// The same, which finds the profiles of events in PostgreSQL alone, as where their copies in ClickHouse are late.
@@ -38,6 +41,11 @@ impl AudienceState {
     /// Whether the copies of a workspace's profiles in ClickHouse are as new as this call, now or soon.
     pub(crate) async fn has_copies(&self, workspace: WorkspaceId) -> Result<bool> {
         Ok(self.asks_copies && wait_for_mirror(self.db(), workspace, COPIES_WAIT_MAX).await?)
+    }
+
+    /// Waits for the permit to scan the profiles of a workspace.
+    pub(crate) async fn scan_permit(&self, workspace: WorkspaceId) -> Result<ScanPermit> {
+        self.scans.permit(workspace).await
     }
 
     /// Waits for the permit to query an audience with event filters.

@@ -24,7 +24,7 @@ use super::{
         survivors::Survivors,
     },
 };
-use crate::AudienceState;
+use crate::{AudienceState, scans::ScanPermit};
 
 pub use self::{
     further::further_identifiers,
@@ -55,15 +55,31 @@ pub struct Audience<'a> {
     identifiers: u64,
     /// Profiles into which some `userIds` were merged.
     survivors: Survivors,
-    _permit: Option<OwnedSemaphorePermit>,
+    _event_permit: Option<OwnedSemaphorePermit>,
+    _scan_permit: Option<ScanPermit>,
 }
 
 impl<'a> Audience<'a> {
-    /// Opens the snapshot, and queries ClickHouse for event filters.
+    /// Opens the snapshot, and queries ClickHouse for event filters. It waits while many audiences are scanned.
     ///
     /// # Errors
-    /// Bad request when an event filter matches more people than can be held; unavailable when a database is.
+    /// Bad request when an event filter matches more people than can be held; unavailable when a database is, or
+    /// when too many audiences are scanned for long.
     pub async fn open(
+        app: &AudienceState,
+        workspace: WorkspaceId,
+        query: &'a AudienceQuery<'a>,
+    ) -> Result<Self> {
+        let permit = app.scan_permit(workspace).await?;
+        let audience = Self::open_among(app, workspace, query, None).await?;
+        Ok(Self { _scan_permit: Some(permit), ..audience })
+    }
+
+    /// Opens the audience of a message that is being sent, which waits for no other scan.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_for_sending(
         app: &AudienceState,
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
@@ -80,7 +96,7 @@ impl<'a> Audience<'a> {
         let given: Vec<&Targeting> = query.targeting.into_iter().collect();
         let saved = saved_targetings(app.db(), workspace, &given).await?;
         let filters: Vec<&Filter> = saved.event_filters(&given).into_values().collect();
-        let permit =
+        let event_permit =
             if filters.is_empty() { None } else { Some(app.event_audience_permit().await?) };
         let country = app.country(workspace).await?;
         let has_events = filters.iter().any(|filter| matches!(filter, Filter::Event(_)));
@@ -113,7 +129,8 @@ impl<'a> Audience<'a> {
             people,
             identifiers,
             survivors,
-            _permit: permit,
+            _event_permit: event_permit,
+            _scan_permit: None,
         })
     }
 

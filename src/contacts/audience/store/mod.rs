@@ -8,6 +8,8 @@ pub(super) mod people;
 pub(super) mod saved;
 pub(super) mod survivors;
 
+use std::num::NonZeroUsize;
+
 use kernel::{Error, Result};
 use sqlx::{PgPool, Postgres, Transaction};
 
@@ -16,17 +18,32 @@ const STATEMENT_SECONDS_MAX: u32 = 10;
 /// SQLSTATE of a statement that exceeded its time limit.
 const STATEMENT_TIMEOUT: &str = "57014";
 
+/// Begins the transaction of an audience with a number of parallel workers.
+macro_rules! begin_with_workers {
+    ($workers:literal) => {
+        concat!(
+            "begin isolation level repeatable read;
+            set local statement_timeout = '10s';
+            set local idle_in_transaction_session_timeout = '60s';
+            set local work_mem = '64MB';
+            set local max_parallel_workers_per_gather = ",
+            $workers,
+            ";
+            set local jit = off"
+        )
+    };
+}
+
 /// Begins a transaction in which all queries of an audience see one snapshot. It gets memory for sorting and
-/// hashing a million profiles, and two parallel workers; other statements of the server are short and have
-/// neither. PostgreSQL ends the session if it stays idle.
+/// hashing a million profiles, and parallel workers; other statements of the server are short and have neither.
+/// One processor is left to the acknowledgement of events. PostgreSQL ends the session if it stays idle.
 pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>> {
-    let look = "begin isolation level repeatable read;
-        set local statement_timeout = '10s';
-        set local idle_in_transaction_session_timeout = '60s';
-        set local work_mem = '64MB';
-        set local max_parallel_workers_per_gather = 2;
-        set local jit = off";
-    Ok(db.begin_with(look).await?)
+    let begin = match std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
+        1 => begin_with_workers!(0),
+        2 => begin_with_workers!(1),
+        _ => begin_with_workers!(2),
+    };
+    Ok(db.begin_with(begin).await?)
 }
 
 /// Exceeding the time limit is an error of the query, and reported as such. Other errors are the server's.

@@ -165,7 +165,8 @@ impl Writer<'_> {
             plan.set_wave_gap(campaigns::ops::wave_gap(app, run.workspace, campaign).await?);
         }
         let placing = Placing { campaign, plan: &plan, clocks: clocks.as_ref() };
-        let mut audience = Audience::open(app.contacts(), run.workspace, &query).await?;
+        let mut audience =
+            Audience::open_for_sending(app.contacts(), run.workspace, &query).await?;
         let mut after = run.after;
         loop {
             let page = audience.page(after, PAGE).await?;

@@ -90,6 +90,7 @@ fn managed(limit: &RateLimit, app: Option<&App>) -> OpenApiRouter {
         .merge(with_state(hosted_page::api::routes(), app.map(|app| &app.pages)))
         .merge(with_state(suppressions::api::routes(), services))
         .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)))
+        .merge(with_state(delivery::api::channels(), app.map(|app| &app.delivery)))
         .merge(with_state(management::routes(), services))
         .merge(with_state(members::api::routes(), services));
     rate::limited(routes, limit)

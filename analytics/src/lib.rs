@@ -23,6 +23,7 @@ pub mod insights;
 pub mod messages;
 mod migrate;
 pub mod owners;
+pub mod parts;
 pub mod people;
 mod reads;
 mod refusal;

@@ -7,7 +7,6 @@
 //! Pages read and write through the API's router, in this process, as the person who is signed in: the same
 //! operations with the same scopes. Only signing in has tables of its own.
 
-mod assets;
 mod failure;
 mod form;
 mod gate;
@@ -15,7 +14,6 @@ mod in_process;
 mod pages;
 mod process_metrics;
 mod state;
-mod view;
 mod visitor;
 
 pub mod sign_in;
@@ -28,17 +26,14 @@ use url::Url;
 use web::Services;
 
 use self::state::ConsoleState;
+pub(crate) use console_view::{self as view, HOME, SIGN_OUT, assets};
 
-/// The address of the console.
-pub(crate) const HOME: &str = "/console";
 /// The address that signs in.
 pub(crate) const SIGN_IN: &str = "/console/login";
 /// The address that leads to the OpenID provider.
 pub(crate) const OPENID: &str = "/console/login/openid";
 /// The address to which the OpenID provider leads back.
 pub const OPENID_CALLBACK: &str = "/console/login/openid/callback";
-/// The address that signs out.
-pub(crate) const SIGN_OUT: &str = "/console/logout";
 
 /// The routers that pages ask.
 #[derive(Debug)]

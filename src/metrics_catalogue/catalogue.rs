@@ -107,6 +107,10 @@ catalogue! {
         "time of one insert";
     CLICKHOUSE_INSERT_ROWS: Counter[] = "millrace_clickhouse_insert_rows_total", Count,
         "rows inserted";
+    CLICKHOUSE_PARTS: Gauge["table"] = "millrace_clickhouse_parts", Count,
+        "active parts on the server that answers, by table; inserts are delayed above a thousand in a partition";
+    CLICKHOUSE_MERGES: Gauge[] = "millrace_clickhouse_merges", Count,
+        "merges and mutations of parts that run on the server that answers";
     CLICKHOUSE_MONTHS_NOT_UNIQUE: Gauge[] = "millrace_clickhouse_months_not_unique", Count,
         "months of events, and the orders, that are read with FINAL because rows may repeat others";
     CLICKHOUSE_ERRORS: Counter["kind"] = "millrace_clickhouse_errors_total", Count,

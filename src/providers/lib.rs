@@ -60,9 +60,18 @@ static PROVIDERS: &[&ProviderEntry] = &[
     &gateway::PROVIDER,
 ];
 
+/// A channel and its provider.
+#[derive(Debug)]
+struct ChannelProvider {
+    channel: MessageChannel,
+    /// As settings name it.
+    name: &'static str,
+    provider: Arc<dyn Provider>,
+}
+
 /// The provider of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
+pub struct Providers(Arc<[ChannelProvider]>);
 
 impl Providers {
     /// The providers that the settings name, and that of webhooks, which needs no settings.
@@ -72,26 +81,38 @@ impl Providers {
     pub fn from_settings(settings: &Settings, vault: Vault, clock: Clock) -> anyhow::Result<Self> {
         let deps = ProviderDeps::from_settings(settings, clock.clone())?;
         let webhook = webhook::Webhook::new(&deps.options, deps.reach, vault, clock);
-        let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
-            vec![(MessageChannel::Webhook, Arc::new(webhook))];
-        for (channel, own) in registry::read_channels(&settings.channels)? {
-            let provider = own
+        let mut providers = vec![ChannelProvider {
+            channel: MessageChannel::Webhook,
+            name: webhook::NAME,
+            provider: Arc::new(webhook),
+        }];
+        for (channel, setup) in registry::read_channels(&settings.channels)? {
+            let provider = setup
+                .settings
                 .provider(channel, &deps)
                 .with_context(|| format!("cannot use channels.{channel}"))?;
-            providers.push((channel.into(), provider));
+            providers.push(ChannelProvider { channel: channel.into(), name: setup.name, provider });
         }
         Ok(Self(providers.into()))
     }
 
     /// The provider of a channel.
     pub fn of(&self, channel: MessageChannel) -> Option<Arc<dyn Provider>> {
-        let found = self.0.iter().find(|(enabled, _)| *enabled == channel);
-        found.map(|(_, provider)| Arc::clone(provider))
+        self.find(channel).map(|found| Arc::clone(&found.provider))
+    }
+
+    /// The name of a channel's provider in the settings, such as `smtp`.
+    pub fn name_of(&self, channel: MessageChannel) -> Option<&'static str> {
+        self.find(channel).map(|found| found.name)
     }
 
     /// Whether a channel has a provider.
     pub fn has(&self, channel: MessageChannel) -> bool {
-        self.0.iter().any(|(enabled, _)| *enabled == channel)
+        self.find(channel).is_some()
+    }
+
+    fn find(&self, channel: MessageChannel) -> Option<&ChannelProvider> {
+        self.0.iter().find(|enabled| enabled.channel == channel)
     }
 }
 

@@ -3,7 +3,11 @@
 use config::Settings;
 use kernel::{Channel, Clock};
 
-use crate::{ProviderDeps, registry, settings::Host};
+use crate::{
+    ProviderDeps,
+    registry::{self, ProviderSetup},
+    settings::Host,
+};
 
 /// A channel that has a provider.
 #[derive(Debug)]
@@ -24,10 +28,10 @@ pub fn channel_reports(settings: &Settings, clock: Clock) -> anyhow::Result<Vec<
     let channels = registry::read_channels(&settings.channels)?;
     Ok(channels
         .into_iter()
-        .map(|(channel, own)| ChannelReport {
+        .map(|(channel, ProviderSetup { settings, .. })| ChannelReport {
             channel,
-            fault: own.provider(channel, &deps).err().map(|error| format!("{error:#}")),
-            hosts: own.hosts(),
+            fault: settings.provider(channel, &deps).err().map(|error| format!("{error:#}")),
+            hosts: settings.hosts(),
         })
         .collect())
 }

@@ -15,7 +15,7 @@ pub fn sender_setup(settings: &Settings) -> anyhow::Result<SenderSetup> {
     let mut domains = settings.channels.from_domains()?;
     let channels = registry::read_channels(&settings.channels)?;
     let email = channels.iter().find(|(channel, _)| *channel == Channel::Email);
-    let sender = email.map(|(_, settings)| settings.email_sender()).transpose()?;
+    let sender = email.map(|(_, setup)| setup.settings.email_sender()).transpose()?;
     let EmailSender { from, dkim, is_return_path } = sender.unwrap_or_default();
     let own = from.as_deref().and_then(address_of).map(|address| address.domain().to_owned());
     domains.extend(own.clone());

@@ -7,6 +7,7 @@
 mod arrivals;
 mod collector;
 mod limits;
+mod merges;
 mod open_files;
 mod openid;
 mod ports;
@@ -342,6 +343,10 @@ impl Server {
         });
         let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
+        let app = self.app.clone();
+        self.keep("clickhouse-parts", move |heartbeat| {
+            merges::watch(app.analytics().clone(), heartbeat)
+        });
         if settings.has_role(Role::Delivery) {
             let app = self.app.clone();
             self.keep("campaigns-due", move |heartbeat| {

@@ -5,28 +5,28 @@ use maud::{Markup, html};
 use super::card::dialog;
 
 /// A link that looks like a button.
-pub(crate) fn button_link(href: &str, text: &str) -> Markup {
+pub fn button_link(href: &str, text: &str) -> Markup {
     html! { a class="button" href=(href) { (text) } }
 }
 
 /// A change that cannot be undone, confirmed by typing a name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Confirmation<'c> {
+pub struct Confirmation<'c> {
     /// The id of the dialog, unique in the page.
-    pub(crate) id: &'c str,
+    pub id: &'c str,
     /// The button, such as `Delete…`.
-    pub(crate) button: &'c str,
-    pub(crate) title: &'c str,
+    pub button: &'c str,
+    pub title: &'c str,
     /// What will happen, in a sentence.
-    pub(crate) explanation: &'c str,
+    pub explanation: &'c str,
     /// What is to be typed; the server compares the field `confirm` with it.
-    pub(crate) name: &'c str,
-    pub(crate) action: &'c str,
-    pub(crate) csrf: &'c str,
+    pub name: &'c str,
+    pub action: &'c str,
+    pub csrf: &'c str,
 }
 
 /// The button and its dialog. Without scripts the dialog stands open.
-pub(crate) fn confirm_by_name(confirmation: &Confirmation<'_>) -> Markup {
+pub fn confirm_by_name(confirmation: &Confirmation<'_>) -> Markup {
     let Confirmation { id, button, title, explanation, name, action, csrf } = *confirmation;
     let field = format!("{id}-name");
     let form = html! {

@@ -13,46 +13,46 @@ use crate::assets;
 /// What the values of a chart are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Unit {
+pub enum Unit {
     Number,
 }
 
 /// A line of a chart.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Series {
-    pub(crate) label: String,
-    pub(crate) values: Vec<Option<f64>>,
+pub struct Series {
+    pub label: String,
+    pub values: Vec<Option<f64>>,
     /// Drawn with dashes, such as a period before.
     #[serde(rename = "isCompared")]
-    pub(crate) is_compared: bool,
+    pub is_compared: bool,
 }
 
 /// The numbers of a chart.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Chart {
+pub struct Chart {
     #[serde(skip)]
-    pub(crate) title: String,
-    pub(crate) unit: Unit,
+    pub title: String,
+    pub unit: Unit,
     /// The beginnings of intervals, in seconds since 1970.
-    pub(crate) times: Vec<i64>,
+    pub times: Vec<i64>,
     /// The intervals as people read them.
-    pub(crate) labels: Vec<String>,
-    pub(crate) series: Vec<Series>,
+    pub labels: Vec<String>,
+    pub series: Vec<Series>,
 }
 
 /// Ways to the same numbers without the console.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sources {
+pub struct Sources {
     /// A command that asks the API.
-    pub(crate) api: Option<String>,
+    pub api: Option<String>,
     /// The question in SQL.
-    pub(crate) sql: Option<String>,
+    pub sql: Option<String>,
     /// The address of the numbers as CSV.
-    pub(crate) csv: Option<String>,
+    pub csv: Option<String>,
 }
 
 /// A chart, with its numbers and where they come from.
-pub(crate) fn chart(chart: &Chart, sources: &Sources) -> Markup {
+pub fn chart(chart: &Chart, sources: &Sources) -> Markup {
     // Numbers and texts can be written as JSON.
     let data = serde_json::to_string(chart).unwrap_or_default();
     html! {
@@ -70,7 +70,7 @@ pub(crate) fn chart(chart: &Chart, sources: &Sources) -> Markup {
 }
 
 /// Ways to the same numbers without the console.
-pub(crate) fn sources(sources: &Sources) -> Markup {
+pub fn sources(sources: &Sources) -> Markup {
     html! {
         div class="sources" {
             @if let Some(api) = &sources.api {

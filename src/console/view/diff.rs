@@ -14,7 +14,7 @@ enum Line<'l> {
 }
 
 /// What a text became. Longer texts are shown one after the other.
-pub(crate) fn diff(before: &str, after: &str) -> Markup {
+pub fn diff(before: &str, after: &str) -> Markup {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.lines().collect(), after.lines().collect());
     html! {

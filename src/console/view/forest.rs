@@ -18,15 +18,15 @@ const NAME_CHARS: usize = 22;
 
 /// An effect, and where it lies.
 #[derive(Debug, Clone)]
-pub(crate) struct Effect {
-    pub(crate) name: String,
-    pub(crate) value: f64,
-    pub(crate) lower: f64,
-    pub(crate) upper: f64,
+pub struct Effect {
+    pub name: String,
+    pub value: f64,
+    pub lower: f64,
+    pub upper: f64,
 }
 
 /// Effects as shares, one below the other, around a line of no effect.
-pub(crate) fn forest(title: &str, none: f64, effects: &[Effect]) -> Markup {
+pub fn forest(title: &str, none: f64, effects: &[Effect]) -> Markup {
     let scale = Scale::of(none, effects);
     #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
     let height = ROW * (effects.len() as f64 + 1.0);

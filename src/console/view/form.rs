@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 /// How a field is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Text,
     Search,
     Number,
@@ -20,36 +20,40 @@ pub(crate) enum Kind {
 
 /// A field of a form. Its id is its name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Field<'f> {
-    pub(crate) name: &'f str,
-    pub(crate) label: &'f str,
-    pub(crate) kind: Kind,
-    pub(crate) value: &'f str,
-    pub(crate) hint: Option<&'f str>,
+pub struct Field<'f> {
+    pub name: &'f str,
+    pub label: &'f str,
+    pub kind: Kind,
+    pub value: &'f str,
+    pub hint: Option<&'f str>,
     /// Why the value was refused, in the API's words.
-    pub(crate) fault: Option<&'f str>,
-    pub(crate) is_required: bool,
+    pub fault: Option<&'f str>,
+    pub is_required: bool,
 }
 
 impl<'f> Field<'f> {
     /// A field for a line of text.
-    pub(crate) const fn text(name: &'f str, label: &'f str, value: &'f str) -> Self {
+    pub const fn text(name: &'f str, label: &'f str, value: &'f str) -> Self {
         Self { name, label, kind: Kind::Text, value, hint: None, fault: None, is_required: false }
     }
 
-    pub(crate) const fn of(self, kind: Kind) -> Self {
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }
 
-    pub(crate) const fn hint(self, hint: &'f str) -> Self {
+    #[must_use]
+    pub const fn hint(self, hint: &'f str) -> Self {
         Self { hint: Some(hint), ..self }
     }
 
-    pub(crate) const fn fault(self, fault: Option<&'f str>) -> Self {
+    #[must_use]
+    pub const fn fault(self, fault: Option<&'f str>) -> Self {
         Self { fault, ..self }
     }
 
-    pub(crate) const fn required(self) -> Self {
+    #[must_use]
+    pub const fn required(self) -> Self {
         Self { is_required: true, ..self }
     }
 
@@ -63,7 +67,7 @@ impl<'f> Field<'f> {
 }
 
 /// A field with its label, hint and fault.
-pub(crate) fn field(field: &Field<'_>) -> Markup {
+pub fn field(field: &Field<'_>) -> Markup {
     let described_by = field.described_by();
     let invalid = field.fault.map(|_| "true");
     let kind = match field.kind {
@@ -106,18 +110,18 @@ fn hint_and_fault(name: &str, hint: Option<&str>, fault: Option<&str>) -> Markup
 
 /// A value that can be chosen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Choice<'c> {
-    pub(crate) value: &'c str,
-    pub(crate) label: &'c str,
+pub struct Choice<'c> {
+    pub value: &'c str,
+    pub label: &'c str,
 }
 
 /// Choices whose labels are their values.
-pub(crate) fn choices<'c>(values: &[&'c str]) -> Vec<Choice<'c>> {
+pub fn choices<'c>(values: &[&'c str]) -> Vec<Choice<'c>> {
     values.iter().map(|value| Choice { value, label: value }).collect()
 }
 
 /// A labelled list to choose one value from.
-pub(crate) fn select(name: &str, label: &str, chosen: &str, choices: &[Choice<'_>]) -> Markup {
+pub fn select(name: &str, label: &str, chosen: &str, choices: &[Choice<'_>]) -> Markup {
     html! {
         div class="field" {
             label for=(name) { (label) }
@@ -131,7 +135,7 @@ pub(crate) fn select(name: &str, label: &str, chosen: &str, choices: &[Choice<'_
 }
 
 /// A box to tick.
-pub(crate) fn check(name: &str, value: &str, label: &str, is_checked: bool) -> Markup {
+pub fn check(name: &str, value: &str, label: &str, is_checked: bool) -> Markup {
     let id = format!("{name}-{value}");
     html! {
         div class="check" {
@@ -142,6 +146,6 @@ pub(crate) fn check(name: &str, value: &str, label: &str, is_checked: bool) -> M
 }
 
 /// A value that is sent along and not shown.
-pub(crate) fn hidden(name: &str, value: &str) -> Markup {
+pub fn hidden(name: &str, value: &str) -> Markup {
     html! { input type="hidden" name=(name) value=(value); }
 }

@@ -12,19 +12,19 @@ const HTMX_CONFIG: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"
 
 /// What the frame of a page shows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'f> {
-    pub(crate) title: &'f str,
+pub struct Frame<'f> {
+    pub title: &'f str,
     /// The path of the navigation's current entry.
-    pub(crate) current: Option<&'f str>,
-    pub(crate) entries: &'f [Entry],
-    pub(crate) workspace: &'f str,
-    pub(crate) actor: &'f str,
-    pub(crate) csrf: &'f str,
-    pub(crate) notice: Option<&'f str>,
+    pub current: Option<&'f str>,
+    pub entries: &'f [Entry],
+    pub workspace: &'f str,
+    pub actor: &'f str,
+    pub csrf: &'f str,
+    pub notice: Option<&'f str>,
 }
 
 /// A whole page. The content has the one `h1`.
-pub(crate) fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> Response {
+pub fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> Response {
     let body = html! {
         a class="skip" href="#main" { "Skip to content" }
         header class="top" {
@@ -54,7 +54,7 @@ pub(crate) fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> R
 }
 
 /// A page without a session: no navigation, no script.
-pub(crate) fn bare_page(status: StatusCode, title: &str, content: &Markup) -> Response {
+pub fn bare_page(status: StatusCode, title: &str, content: &Markup) -> Response {
     let body = html! {
         header class="top" { a class="brand" href=(crate::HOME) { "Millrace" } }
         main id="main" class="narrow" { (content) }
@@ -63,7 +63,7 @@ pub(crate) fn bare_page(status: StatusCode, title: &str, content: &Markup) -> Re
 }
 
 /// A part of a page, for a script to put in.
-pub(crate) fn part(status: StatusCode, content: &Markup) -> Response {
+pub fn part(status: StatusCode, content: &Markup) -> Response {
     answer(status, content)
 }
 

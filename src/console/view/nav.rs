@@ -5,21 +5,21 @@ use web::auth::{ScopeName, ScopeSet};
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) name: &'static str,
-    pub(crate) path: &'static str,
+pub struct Entry {
+    pub name: &'static str,
+    pub path: &'static str,
     /// Any of these scopes opens the page; without one, everyone who is signed in may.
-    pub(crate) scopes: &'static [ScopeName],
+    pub scopes: &'static [ScopeName],
 }
 
 impl Entry {
-    pub(crate) fn is_open_to(&self, scopes: ScopeSet) -> bool {
+    pub fn is_open_to(&self, scopes: ScopeSet) -> bool {
         self.scopes.is_empty() || self.scopes.iter().any(|scope| scopes.has(*scope))
     }
 }
 
 /// The navigation, with the current page marked.
-pub(super) fn nav(entries: &[Entry], current: Option<&str>) -> Markup {
+pub(crate) fn nav(entries: &[Entry], current: Option<&str>) -> Markup {
     html! {
         nav class="nav" aria-label="Console" {
             ul {

@@ -1,7 +1,7 @@
 //! Numbers, with thousands apart and with units.
 
 /// A count with commas between thousands.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// A number with at most two decimals.
-pub(crate) fn decimal(number: f64) -> String {
+pub fn decimal(number: f64) -> String {
     let text = format!("{:.2}", number.abs());
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
@@ -24,12 +24,12 @@ pub(crate) fn decimal(number: f64) -> String {
 }
 
 /// A fraction as a percentage with one decimal.
-pub(crate) fn percent(fraction: f64) -> String {
+pub fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 
 /// A size in the unit that keeps the number small.
-pub(crate) fn bytes(size: u64) -> String {
+pub fn bytes(size: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut rest = size;
@@ -41,7 +41,7 @@ pub(crate) fn bytes(size: u64) -> String {
 }
 
 /// Seconds in the unit that keeps the number small.
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         _ if !seconds.is_finite() => "beyond the scale".to_owned(),
         0.0 => "0 s".to_owned(),

@@ -4,24 +4,24 @@ use maud::{Markup, html};
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column<'c> {
-    pub(crate) label: &'c str,
+pub struct Column<'c> {
+    pub label: &'c str,
     /// Numbers stand at the right.
-    pub(crate) is_number: bool,
+    pub is_number: bool,
 }
 
 impl<'c> Column<'c> {
-    pub(crate) const fn text(label: &'c str) -> Self {
+    pub const fn text(label: &'c str) -> Self {
         Self { label, is_number: false }
     }
 
-    pub(crate) const fn number(label: &'c str) -> Self {
+    pub const fn number(label: &'c str) -> Self {
         Self { label, is_number: true }
     }
 }
 
 /// A table with a caption for screen readers. A row has a cell for each column.
-pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
+pub fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
     let class = |column: &Column<'_>| column.is_number.then_some("number");
     html! {
         div class="table" tabindex="0" role="region" aria-label=(caption) {
@@ -45,7 +45,7 @@ pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>])
 }
 
 /// Links to the page before and the page after, where there are some.
-pub(crate) fn pager(before: Option<&str>, after: Option<&str>) -> Markup {
+pub fn pager(before: Option<&str>, after: Option<&str>) -> Markup {
     html! {
         @if before.is_some() || after.is_some() {
             nav class="pager" aria-label="Pages" {

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 /// A tab, and the address of its view.
 #[derive(Debug, Clone)]
-pub(crate) struct Tab<'t> {
-    pub(crate) label: &'t str,
-    pub(crate) href: String,
-    pub(crate) is_current: bool,
+pub struct Tab<'t> {
+    pub label: &'t str,
+    pub href: String,
+    pub is_current: bool,
 }
 
 /// Tabs over the views of a page.
-pub(crate) fn tabs(label: &str, tabs: &[Tab<'_>]) -> Markup {
+pub fn tabs(label: &str, tabs: &[Tab<'_>]) -> Markup {
     html! {
         nav class="tabs" aria-label=(label) {
             @for tab in tabs {

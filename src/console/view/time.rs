@@ -11,19 +11,19 @@ const TWO_DAYS_MS: i64 = 2 * DAY_MS;
 const RELATIVE_MAX_MS: i64 = 30 * DAY_MS;
 
 /// A time relative to `now`, with the exact time in the workspace's zone as its title.
-pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: Zone) -> Markup {
+pub fn ago(at: Timestamp, now: Timestamp, zone: Zone) -> Markup {
     html! {
         time datetime=(at.to_string()) title=(exact(at, zone)) { (relative(at, now, zone)) }
     }
 }
 
 /// A time to the second in a zone, with the zone's name.
-pub(crate) fn exact(at: Timestamp, zone: Zone) -> String {
+pub fn exact(at: Timestamp, zone: Zone) -> String {
     format!("{} {}", zone.clock_at(at).format("%Y-%m-%d %H:%M:%S"), zone.name())
 }
 
 /// From when on figures are complete, where what is older is not kept.
-pub(crate) fn complete_from(at: Option<Timestamp>, zone: Zone) -> Markup {
+pub fn complete_from(at: Option<Timestamp>, zone: Zone) -> Markup {
     html! {
         @if let Some(at) = at {
             p class="quiet" { "Complete from " time datetime=(at.to_string()) { (exact(at, zone)) } " on. What is older is not kept." }
@@ -32,7 +32,7 @@ pub(crate) fn complete_from(at: Option<Timestamp>, zone: Zone) -> Markup {
 }
 
 /// Reads the time of a stored event: `2026-03-01 12:00:00`, in UTC.
-pub(crate) fn event_time(text: &str) -> Option<Timestamp> {
+pub fn event_time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{}Z", text.replace(' ', "T"))).ok()
 }
 

@@ -6,18 +6,18 @@ use super::card::{Tone, badge};
 
 /// Something that happened at one time.
 #[derive(Debug)]
-pub(crate) struct Moment {
-    pub(crate) time: Markup,
-    pub(crate) tone: Tone,
+pub struct Moment {
+    pub time: Markup,
+    pub tone: Tone,
     /// The kind, such as `event` or `email`.
-    pub(crate) kind: String,
-    pub(crate) title: Markup,
+    pub kind: String,
+    pub title: Markup,
     /// What is shown when it is opened.
-    pub(crate) details: Option<Markup>,
+    pub details: Option<Markup>,
 }
 
 /// A list of what happened.
-pub(crate) fn timeline(moments: &[Moment]) -> Markup {
+pub fn timeline(moments: &[Moment]) -> Markup {
     html! {
         ol class="timeline" {
             @for moment in moments {

@@ -1,5 +1,6 @@
-//! The HTTP API of delivery: transactional messages, tests of campaigns, previews of launches.
+//! The HTTP API of delivery: channels, transactional messages, tests, previews of launches.
 
+mod channels;
 mod eligibility;
 mod preview_launch;
 mod render;
@@ -14,6 +15,8 @@ use crate::DeliveryState;
 const BODY_BYTES_MAX: usize = 8 << 20;
 /// Characters of a user's id, internal or the caller's own.
 const USER_ID_CHARS_MAX: usize = 255;
+/// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
+const TO_CHARS_MAX: usize = 320;
 /// Bytes of `triggerData`, written compactly.
 const TRIGGER_BYTES_MAX: usize = 64 << 10;
 
@@ -22,8 +25,15 @@ pub fn transactional() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new().routes(routes!(transactional::send_transactional))
 }
 
+/// `GET /channels`, which settings pages ask.
+pub fn channels() -> OpenApiRouter<DeliveryState> {
+    OpenApiRouter::new().routes(routes!(channels::list_channels))
+}
+
+/// What sends a test, of which a workspace has some each minute.
 pub fn tests() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new()
+        .routes(routes!(channels::test_channel))
         .routes(routes!(test_send::send_test_email))
         .routes(routes!(test_send::send_test_sms))
         .routes(routes!(test_send::send_test_push))

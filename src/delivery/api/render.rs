@@ -38,6 +38,12 @@ impl FromFields for RenderRequest {
                 .optional("variantId")
                 .about("The variant; defaults to the first one with content.")
                 .text(1..=VARIANT_ID_CHARS_MAX),
+            typed: body
+                .optional("variant")
+                .about(
+                    "A variant in the shape of the campaign's, which is rendered in the stead of a saved one.",
+                )
+                .json_object(),
             trigger: bounded_object(
                 body,
                 "triggerData",
@@ -59,7 +65,8 @@ pub(super) struct MessagePreview {
     message: Value,
 }
 
-/// Renders a campaign's message for a profile. Nothing is sent; pending edits are rendered where there are some.
+/// Renders a campaign's message for a profile. Nothing is sent; pending edits are rendered where there are some, and
+/// `variant` where it is given.
 ///
 /// The caller needs `users:read`, too, since the message shows the profile. Links to unsubscribe change nothing, and the
 /// headers of a webhook are left out.

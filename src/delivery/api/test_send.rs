@@ -21,15 +21,13 @@ use web::{
     http::{ApiError, ApiResult, Body, BodyFor, openapi, quota::Quota},
 };
 
-use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
+use super::{BODY_BYTES_MAX, TO_CHARS_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
 use crate::{
     DeliveryState,
     model::{Segments, message::channel_name, segments},
     ops::test_send::{self, TestSendRequest, Tested},
 };
 
-/// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
-const TO_CHARS_MAX: usize = 320;
 const VARIANT_ID_CHARS_MAX: usize = 64;
 
 with_any_of!(
@@ -120,14 +118,14 @@ impl TestAnswer {
 }
 
 /// The refusals that all tests share.
-struct TestRefusals;
+pub(super) struct TestRefusals;
 
 impl IntoResponses for TestRefusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let sent =
             "the workspace has sent its tests of this minute; `Retry-After` says when it may again";
         ResponsesBuilder::new()
-            .response("404", openapi::answer("no such campaign, or no such user"))
+            .response("404", openapi::answer("no such campaign, channel or user"))
             .response("429", openapi::answer(sent))
             .build()
             .responses

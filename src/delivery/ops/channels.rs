@@ -89,6 +89,31 @@ pub(crate) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> 
     Ok(names.filter(|name| own.contains(name) || !enabled.has(name)).collect())
 }
 
+/// A channel, and what there is to send with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedChannel {
+    /// The channel of messages.
+    pub channel: MessageChannel,
+    /// The name of its provider in the settings of this process; none where only others have one.
+    pub provider: Option<&'static str>,
+    /// Why messages cannot be sent; none where some process has a provider.
+    pub problem: Option<String>,
+}
+
+/// All channels of messages.
+///
+/// # Errors
+/// When the store is unavailable.
+pub async fn list(app: &DeliveryState) -> Result<Vec<ListedChannel>> {
+    let enabled = EnabledChannels::read(app).await?;
+    let listed = |channel| {
+        let provider = app.providers().name_of(channel);
+        let elsewhere = || enabled.fault(channel_name(channel));
+        ListedChannel { channel, provider, problem: provider.map_or_else(elsewhere, |_| None) }
+    };
+    Ok(CHANNELS.into_iter().map(listed).collect())
+}
+
 /// Whether any process has the channel.
 pub(crate) async fn is_enabled(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
     Ok(app.providers().has(channel) || EnabledChannels::read(app).await?.has(channel_name(channel)))

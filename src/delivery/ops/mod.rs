@@ -1,6 +1,6 @@
 //! Operations of delivery.
 
-mod channels;
+pub mod channels;
 pub mod devices;
 pub(crate) mod enqueue;
 mod experiments;
@@ -19,5 +19,5 @@ pub mod worker;
 pub use self::{
     feedback::{engagement, keywords},
     preview::{PersonEligibility, eligibility, preview_launch},
-    transactional::{rendering, test_send},
+    transactional::{channel_test, rendering, test_send},
 };

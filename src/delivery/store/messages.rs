@@ -1,6 +1,6 @@
 //! Inserts messages in batches.
 
-use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
 use super::scope::DuePage;
@@ -53,6 +53,35 @@ pub async fn insert(
     .execute(connection)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// The status of a message, and why it has that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredStatus {
+    /// As the database has it: `queued`, `sending`, `sent`, `failed`, `skipped`, `unknown`.
+    pub status: String,
+    /// The code of the rule or the provider.
+    pub code: Option<String>,
+    /// The words of the provider or of the rule.
+    pub reason: Option<String>,
+}
+
+/// The status of a message; none of an unknown one.
+///
+/// # Errors
+/// When the store fails.
+pub async fn status(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    id: MessageId,
+) -> Result<Option<StoredStatus>> {
+    let found = sqlx::query_as!(
+        StoredStatus,
+        "select status, code, reason from message where workspace_id = $1 and id = $2",
+        workspace.uuid(),
+        id.uuid(),
+    );
+    Ok(found.fetch_optional(db).await?)
 }
 
 /// Makes queued messages of a campaign due now that have no variant yet; returns how many.

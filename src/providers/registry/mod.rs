@@ -23,8 +23,17 @@ pub fn channel_fault_codes() -> impl Iterator<Item = &'static str> {
     client::CREDENTIALS_REFUSED.iter().chain(own).copied()
 }
 
+/// The provider that the table of a channel selects.
+#[derive(Debug)]
+pub struct ProviderSetup {
+    /// The name of its entry.
+    pub name: &'static str,
+    /// The rest of the table.
+    pub settings: Box<dyn ChannelSettings>,
+}
+
 /// Channels with the settings of their providers.
-pub type ChannelList = Vec<(Channel, Box<dyn ChannelSettings>)>;
+pub type ChannelList = Vec<(Channel, ProviderSetup)>;
 
 /// The settings of every channel that has a provider.
 ///
@@ -55,18 +64,18 @@ impl config::ProviderSettings for Registry {
 }
 
 /// Reads a channel's table as its provider's settings.
-fn read_channel(channel: Channel, mut table: Table) -> Result<Box<dyn ChannelSettings>, String> {
+fn read_channel(channel: Channel, mut table: Table) -> Result<ProviderSetup, String> {
     let name = match table.remove("provider") {
         Some(Value::String(name)) => name,
         Some(_) => return Err("`provider` must be a string".to_owned()),
         None => by_url(&table).ok_or("missing field `provider`")?.to_owned(),
     };
     let of_channel = || sending().filter(|(_, sending)| sending.channels.contains(&channel));
-    let Some((_, sending)) = of_channel().find(|(entry, _)| entry.name == name) else {
+    let Some((entry, sending)) = of_channel().find(|(entry, _)| entry.name == name) else {
         let known: Vec<&str> = of_channel().map(|(entry, _)| entry.name).collect();
         return Err(format!("unknown provider `{name}`, expected one of {}", known.join(", ")));
     };
-    (sending.read)(table)
+    Ok(ProviderSetup { name: entry.name, settings: (sending.read)(table)? })
 }
 
 /// The provider implied by the URL if none is named.

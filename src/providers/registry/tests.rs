@@ -25,7 +25,8 @@ fn a_channel_is_read_as_its_providers_settings() {
     let [(Channel::Email, smtp), (Channel::Sms, http)] = &settings[..] else {
         panic!("{settings:?}")
     };
-    let (smtp, http) = (format!("{smtp:?}"), format!("{http:?}"));
+    assert_eq!((smtp.name, http.name), ("smtp", "http"));
+    let (smtp, http) = (format!("{:?}", smtp.settings), format!("{:?}", http.settings));
     assert!(smtp.starts_with("SmtpSettings {"), "{smtp}");
     for part in ["connections: 8", "timeout_seconds: 20", "selector: \"s1\""] {
         assert!(smtp.contains(part), "{part}: {smtp}");
@@ -74,7 +75,7 @@ fn named_providers_are_read_and_missing_keys_are_named() {
          key = \"hidden\"\n",
     );
     let settings = read_channels(&read).unwrap();
-    for ((channel, settings), parts) in settings.iter().zip([
+    for ((channel, ProviderSetup { settings, .. }), parts) in settings.iter().zip([
         &["TwilioSettings {"][..],
         &["WhatsappSettings {", "api_version: \"v23.0\"", "language: \"en\""],
         &["NativeSettings {", "fcm: None", "apns: Some", "web_push: None"],

@@ -28,6 +28,9 @@ use crate::model::{Content, Outcome, Outgoing, WebhookContent};
 
 pub(super) use self::target::Reach;
 
+/// Its name beside those of the registry: no settings select it.
+pub(super) const NAME: &str = "webhook";
+
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");

@@ -113,7 +113,7 @@ async fn every_number_of_the_report_is_the_apis() {
     let report =
         async |of: &str| workspace.api.get(format!("/campaigns/{id}/{of}"), 200).await.json();
     let person = Person::signed_in(&workspace, "campaigns:read").await;
-    let seen = person.get(&format!("/console/campaigns/{id}/report")).await;
+    let seen = person.get(&format!("/console/campaigns/{id}/report?numbers=on")).await;
     assert_eq!(seen.status, 200, "{}", seen.text);
 
     let stats = report("stats").await;
@@ -177,9 +177,10 @@ async fn every_number_of_the_report_is_the_apis() {
     assert_eq!(seen.text.matches("<svg").count(), 3, "rates, lifts and uplift: {}", seen.text);
 
     // Messages of another time.
-    let seen = person.get(&format!("/console/campaigns/{id}/report?from=2040-01-01")).await;
+    let seen =
+        person.get(&format!("/console/campaigns/{id}/report?numbers=on&from=2040-01-01")).await;
     has_row(&seen, "<td>Sent", &["0".to_owned()]);
-    let seen = person.get(&format!("/console/campaigns/{id}/report?from=never")).await;
+    let seen = person.get(&format!("/console/campaigns/{id}/report?numbers=on&from=never")).await;
     assert!(seen.text.contains("startDate"), "{}", seen.text);
 }
 

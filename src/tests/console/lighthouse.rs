@@ -1,5 +1,6 @@
-//! Pages under Lighthouse: accessibility and best practices. Its performance is a time, so it is measured by hand (see
-//! `src/console/README.md`).
+//! Pages under Lighthouse: accessibility, best practices and performance.
+
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -10,10 +11,13 @@ use crate::kit::{RUN_MAX, browser_program, npm, run_program, server};
 const LIGHTHOUSE: &str = "lighthouse@12.8.2";
 /// The least score of a category, of 1.
 const SCORE_MIN: f64 = 0.95;
+const PERFORMANCE: &str = "performance";
+/// Runs until the performance is seen: other tests take the processor from the browser.
+const RUNS_MAX: usize = 5;
 
 #[tokio::test]
-async fn pages_score_95_in_accessibility_and_best_practices() {
-    let name = "pages_score_95_in_accessibility_and_best_practices";
+async fn pages_score_95_under_lighthouse() {
+    let name = "pages_score_95_under_lighthouse";
     let Some(browser) = browser_program() else {
         return eprintln!("SKIPPED {name}: Chromium is not installed");
     };
@@ -32,21 +36,40 @@ async fn pages_score_95_in_accessibility_and_best_practices() {
         "/console/settings/members".to_owned(),
         "/console/login".to_owned(),
     ] {
-        let mut lighthouse = Command::new(folder.join("node_modules/.bin/lighthouse"));
-        lighthouse
-            .arg(format!("{}{path}", server().url))
-            .args(["--quiet", "--output=json", "--output-path=stdout"])
-            .arg("--only-categories=accessibility,best-practices")
-            .arg("--chrome-flags=--headless --no-sandbox --disable-dev-shm-usage")
-            .arg(format!("--extra-headers={headers}"))
-            .env("CHROME_PATH", &browser);
-        let report = run_program(&mut lighthouse, RUN_MAX * 2).await.unwrap();
-        let report: Value = serde_json::from_str(&report).unwrap();
-        for category in ["accessibility", "best-practices"] {
-            let score = report["categories"][category]["score"].as_f64().unwrap();
-            assert!(score >= SCORE_MIN, "{path}: {category} {score}: {}", faults(&report));
+        let mut last = String::new();
+        for _ in 0..RUNS_MAX {
+            let report = report(&folder, &browser, &path, &headers).await;
+            for category in ["accessibility", "best-practices"] {
+                let score = score(&report, category);
+                assert!(score >= SCORE_MIN, "{path}: {category} {score}: {}", faults(&report));
+            }
+            last = format!("{path}: {}: {}", score(&report, PERFORMANCE), faults(&report));
+            if score(&report, PERFORMANCE) >= SCORE_MIN {
+                last.clear();
+                break;
+            }
         }
+        assert!(last.is_empty(), "performance in {RUNS_MAX} runs, {last}");
     }
+}
+
+/// What Lighthouse has to say of a page, on a simulated slow network and with the processor that is there.
+async fn report(folder: &Path, browser: &Path, path: &str, headers: &str) -> Value {
+    let mut lighthouse = Command::new(folder.join("node_modules/.bin/lighthouse"));
+    lighthouse
+        .arg(format!("{}{path}", server().url))
+        .args(["--quiet", "--output=json", "--output-path=stdout"])
+        .arg("--only-categories=accessibility,best-practices,performance")
+        .arg("--throttling.cpuSlowdownMultiplier=1")
+        .arg("--chrome-flags=--headless --no-sandbox --disable-dev-shm-usage")
+        .arg(format!("--extra-headers={headers}"))
+        .env("CHROME_PATH", browser);
+    let report = run_program(&mut lighthouse, RUN_MAX * 2).await.unwrap();
+    serde_json::from_str(&report).unwrap()
+}
+
+fn score(report: &Value, category: &str) -> f64 {
+    report["categories"][category]["score"].as_f64().unwrap_or_default()
 }
 
 /// The audits that a page does not pass.

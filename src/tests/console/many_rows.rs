@@ -34,7 +34,7 @@ async fn ten_thousand_people_are_shown_page_by_page() {
         "/console/people".to_owned(),
         "/console/people?offset=9950".to_owned(),
         "/console/people?query=p99".to_owned(),
-        format!("/console/segments/{segment}?tab=members"),
+        format!("/console/segments/{segment}?tab=members&part=tab"),
     ] {
         let seen = person.get(&path).await;
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);

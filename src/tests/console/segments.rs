@@ -63,8 +63,9 @@ async fn a_segment_is_built_saved_changed_and_deleted() {
     assert_eq!(segment["targeting"], json!({"filterGroups": [{"filters": [filter]}]}));
     let address = format!("/console/segments/{}", segment["id"].as_str().unwrap());
     assert_eq!(seen.location(), address);
-    has(&person.get(&address).await, &["value=\"plan\"", "Paying was saved.", "By email"]);
-    let members = person.get(&format!("{address}?tab=members")).await;
+    has(&person.get(&address).await, &["value=\"plan\"", "Paying was saved.", "part=size"]);
+    has(&person.get(&format!("{address}?part=size")).await, &["Members", "By email"]);
+    let members = person.get(&format!("{address}?tab=members&part=tab")).await;
     has(&members, &["2 people", "ann@example.test", "bob@example.test"]);
     assert!(!members.text.contains("cy@example.test"), "{}", members.text);
 
@@ -101,7 +102,10 @@ async fn what_uses_a_segment_is_named_when_it_is_deleted() {
     // Its row chooses the other by name.
     let address = format!("/console/segments/{}", outer["id"].as_str().unwrap());
     has(&person.get(&address).await, &[&format!("<option value=\"{id}\" selected>Inner")]);
-    let path = format!("/console/segments/{id}?tab=overlap&with={}", outer["id"].as_str().unwrap());
+    let path = format!(
+        "/console/segments/{id}?tab=overlap&part=tab&with={}",
+        outer["id"].as_str().unwrap()
+    );
     has(&person.get(&path).await, &["Both", "Only "]);
 }
 
@@ -148,7 +152,7 @@ async fn scopes_csrf_and_hostile_names_hold() {
     let segment = workspace.api.post("/segments", &body, 201).await.json();
     let address = format!("/console/segments/{}", segment["id"].as_str().unwrap());
     let reader = Person::signed_in(&workspace, "users:read").await;
-    for path in ["/console/segments", &address, &format!("{address}?tab=members")] {
+    for path in ["/console/segments", &address, &format!("{address}?tab=members&part=tab")] {
         let seen = reader.get(path).await;
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);
         assert!(

@@ -149,3 +149,22 @@ async fn sessions_are_listed_and_ended() {
     let elsewhere = Person::signed_in(&Workspace::new().await, "*").await;
     assert_eq!(elsewhere.post(&revoke, &[]).await.status, 404);
 }
+
+#[tokio::test]
+async fn channels_show_their_providers_and_what_a_test_lacks() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "settings:read,campaigns:send").await;
+    let seen = person.get("/console/settings/channels").await;
+    let problem = "no provider is set for channel email";
+    for text in ["<code>webhook</code>", problem, "No channel has a provider yet."] {
+        assert!(seen.text.contains(text), "no {text}: {}", seen.text);
+    }
+    let fields = [("channel", "email"), ("to", "ann@example.test")];
+    let seen = person.post("/console/settings/channels", &fields).await;
+    assert!(seen.status == 400 && seen.text.contains("no provider is set"), "{}", seen.text);
+    assert_eq!(person.post_bare("/console/settings/channels", &fields).await.status, 403);
+    let reader = Person::signed_in(&workspace, "settings:read").await;
+    let seen = reader.get("/console/settings/channels").await;
+    assert!(seen.status == 200 && !seen.text.contains("Send a test"), "{}", seen.text);
+    assert_eq!(reader.post("/console/settings/channels", &fields).await.status, 403);
+}

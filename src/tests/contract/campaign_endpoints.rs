@@ -126,6 +126,7 @@ pub(super) fn sends(ids: &Ids<'_>) -> Vec<Line> {
         ("POST", "/campaigns/{campaignId}/send-test-sms", "", test.clone(), "campaigns:send"),
         ("POST", "/campaigns/{campaignId}/send-test-push", "", test.clone(), "campaigns:send"),
         ("POST", "/campaigns/{campaignId}/send-test-whatsapp", "", test.clone(), "campaigns:send"),
-        ("POST", "/campaigns/{campaignId}/send-test-in-app", "", test, "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-in-app", "", test.clone(), "campaigns:send"),
+        ("POST", "/channels/{channel}/test", "", test, "campaigns:send"),
     ]
 }

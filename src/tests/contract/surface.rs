@@ -154,6 +154,7 @@ fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
         ("GET", "/sender-domains/{senderDomainId}", "", none.clone(), "settings:read"),
         ("POST", "/sender-domains/{senderDomainId}/verify", "", none.clone(), "settings:write"),
         ("DELETE", "/sender-domains/{senderDomainId}", "", none.clone(), "settings:write"),
+        ("GET", "/channels", "", none.clone(), "settings:read"),
         ("GET", "/subscriptions/hosted-page/preference-center", "", none, "settings:read"),
         ("PUT", "/subscriptions/hosted-page/preference-center", "", json!({}), "settings:write"),
         ("POST", "/subscriptions/hosted-page/preview", "", json!({"html": "x"}), "settings:read"),

@@ -126,12 +126,12 @@ impl BrowserTab {
         self.loaded().await;
     }
 
-    /// Waits until the page that is being opened is there.
+    /// Waits until the page that is being opened is there, with the parts that it loads.
     pub(crate) async fn loaded(&self) {
-        eventually("the page is there", || async {
-            self.is_true("document.readyState === 'complete'").await.then_some(())
-        })
-        .await;
+        let is_there = "document.readyState === 'complete' && \
+                        !document.querySelector('[hx-trigger=load], .htmx-added, .htmx-settling')";
+        eventually("the page is there", || async { self.is_true(is_there).await.then_some(()) })
+            .await;
     }
 
     /// The value of an expression in the page; a promise is awaited.
@@ -180,6 +180,23 @@ impl BrowserTab {
     pub(crate) async fn click(&self, selector: &str) {
         let selector = json!(selector);
         self.value(&format!("document.querySelector({selector}).click()")).await;
+    }
+
+    /// The addresses of the sandboxed frames in the page; each has a process of its own.
+    pub(crate) async fn frames(&self) -> Vec<String> {
+        let found = self.command("Target.getTargets", json!({})).await;
+        let targets = found["targetInfos"].as_array().unwrap();
+        let frames = targets.iter().filter(|target| target["type"] == "iframe");
+        frames.map(|frame| frame["url"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Chooses a file of this machine in the field of this selector.
+    pub(crate) async fn choose_file(&self, selector: &str, path: &str) {
+        let document = self.command("DOM.getDocument", json!({})).await;
+        let of = json!({"nodeId": document["root"]["nodeId"], "selector": selector});
+        let field = self.command("DOM.querySelector", of).await;
+        let of = json!({"nodeId": field["nodeId"], "files": [path]});
+        self.command("DOM.setFileInputFiles", of).await;
     }
 
     pub(crate) async fn screen(&self, screen: Screen) {

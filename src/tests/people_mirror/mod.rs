@@ -8,7 +8,6 @@ mod waiting;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -18,7 +17,7 @@ use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions};
 use uuid::Uuid;
 
 use crate::{
-    kit::{Workspace, server},
+    kit::{Workspace, engines::ClickHouseAddress, server},
     sending::fixture::beside,
 };
 
@@ -91,20 +90,9 @@ impl Stores {
     }
 
     async fn clickhouse(&self, sql: &str) -> Result<String, String> {
-        let text = |error: reqwest::Error| error.to_string();
-        let file = self.folder.join("clickhouse.url");
-        let url = fs::read_to_string(file).map_err(|error| error.to_string())?;
-        let url: url::Url = url.trim().parse().unwrap();
-        let answer = reqwest::Client::new()
-            .post(format!("http://{}:{}", url.host_str().unwrap(), url.port().unwrap()))
-            .query(&[("database", "millrace"), ("output_format_json_quote_64bit_integers", "0")])
-            .basic_auth(url.username(), url.password())
-            .body(sql.to_owned())
-            .send()
-            .await
-            .map_err(text)?;
-        let (status, answer) = (answer.status(), answer.text().await.map_err(text)?);
-        if status.is_success() { Ok(answer.trim().to_owned()) } else { Err(answer) }
+        let address =
+            ClickHouseAddress::of_server(&self.folder).map_err(|error| error.to_string())?;
+        address.try_query(sql).await
     }
 
     /// The rows of PostgreSQL as copies should have them; of one workspace or all.

@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, postgres::PgConne
 
 use super::{DONE_MAX, request, tables, until_events};
 use crate::{
-    kit::{Client, Process, data_dir, eventually},
+    kit::{Client, Process, data_dir, engines::ClickHouseAddress, eventually},
     sending::fixture::{beside, environment, gateway},
 };
 
@@ -141,9 +141,9 @@ async fn nothing_is_found_by_queries(folder: &Path, user: &str, message: &str) {
     let mut postgres = postgres(folder).await;
     tables::assert_empty(&mut postgres, user).await;
     postgres.close().await.unwrap();
-    let count =
-        clickhouse(folder, "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')")
-            .await;
+    let clickhouse = ClickHouseAddress::of_server(folder).unwrap();
+    let sql = "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')";
+    let count = clickhouse.query(sql).await;
     assert_eq!(count, "0");
     for table in [
         "events",
@@ -157,10 +157,10 @@ async fn nothing_is_found_by_queries(folder: &Path, user: &str, message: &str) {
         let sql = format!(
             "SELECT count() FROM {table} WHERE positionCaseInsensitive(toString(tuple(*)), '{TOKEN}') > 0"
         );
-        assert_eq!(clickhouse(folder, &sql).await, "0", "{table}");
+        assert_eq!(clickhouse.query(&sql).await, "0", "{table}");
     }
     let sql = format!("SELECT count() FROM message_events WHERE message_id = '{message}'");
-    assert_eq!(clickhouse(folder, &sql).await, "0");
+    assert_eq!(clickhouse.query(&sql).await, "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,20 +267,4 @@ async fn workspace_of(folder: &Path) -> String {
         sqlx::query_scalar("select id from workspace").fetch_one(&mut postgres).await.unwrap();
     postgres.close().await.unwrap();
     id.to_string()
-}
-
-async fn clickhouse(folder: &Path, sql: &str) -> String {
-    let url = fs::read_to_string(folder.join("clickhouse.url")).unwrap();
-    let url: url::Url = url.trim().parse().unwrap();
-    let answer = reqwest::Client::new()
-        .post(format!("http://{}:{}", url.host_str().unwrap(), url.port().unwrap()))
-        .query(&[("database", "millrace")])
-        .basic_auth(url.username(), url.password())
-        .body(sql.to_owned())
-        .send()
-        .await
-        .unwrap();
-    let (status, text) = (answer.status(), answer.text().await.unwrap());
-    assert!(status.is_success(), "{text}");
-    text.trim().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, Router, extract::State, routing::post};
+use axum::{Json, Router, extract::State, http::StatusCode, routing::post};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -25,9 +25,20 @@ pub(crate) struct Sender {
     _process: Process,
 }
 
-async fn called(State(log): State<Log>, Json(body): Json<Value>) -> Json<Value> {
+/// An address that the gateway refuses, and one for which it is overloaded.
+pub(crate) const REFUSED: &str = "refused@example.test";
+pub(crate) const OVERLOADED: &str = "overloaded@example.test";
+
+async fn called(State(log): State<Log>, Json(body): Json<Value>) -> (StatusCode, Json<Value>) {
+    let to = body["to"].clone();
     log.0.lock().push(body);
-    Json(json!({}))
+    if to == REFUSED {
+        (StatusCode::BAD_REQUEST, Json(json!({"code": "no_mailbox", "reason": "no such mailbox"})))
+    } else if to == OVERLOADED {
+        (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"code": "overloaded", "reason": "too busy"})))
+    } else {
+        (StatusCode::OK, Json(json!({})))
+    }
 }
 
 /// A gateway on a free port, for as long as the process lives.

@@ -1,5 +1,6 @@
 //! Transactional and test messages and their links: a real server, whose channels lead to a gateway of the test.
 
+mod channels;
 pub(crate) mod fixture;
 pub(crate) mod links;
 mod national_numbers;

@@ -2,7 +2,7 @@
 
 use crate::{
     at_most,
-    sources::{Finding, Workspace, files, root},
+    sources::{Finding, Source, Workspace, files, root},
 };
 
 const LINE_CHARS_MAX: usize = 160;
@@ -125,4 +125,39 @@ fn comments_cite_only_what_is_in_the_repository() {
         }
     }
     at_most(CITATIONS_REMAINING, "citations of documents outside the repository", found);
+}
+
+/// Lines on which examples of doc comments begin. Blocks with the name of another language are no examples.
+fn examples(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in text.lines().enumerate() {
+        let comment = line.trim_start();
+        let comment = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"));
+        let Some(info) = comment.and_then(|comment| comment.trim_start().strip_prefix("```"))
+        else {
+            continue;
+        };
+        let words = ["rust", "no_run", "should_panic", "compile_fail", ""];
+        if !is_inside && info.split(',').all(|word| words.contains(&word.trim())) {
+            found.push(number + 1);
+        }
+        is_inside = !is_inside;
+    }
+    found
+}
+
+/// `doctest = false` saves the minutes in which rustdoc reads crates without examples.
+#[test]
+fn examples_of_documentation_are_run() {
+    let text = "/// ```\n/// f();\n/// ```\n//! ```text\n//! ```\n//! ```rust,no_run\n//! ```\n";
+    assert_eq!(examples(text), [1, 6]);
+    let workspace = Workspace::get();
+    let without = |source: &&Source| {
+        workspace.krate(source.krate()).is_some_and(|krate| !krate.runs_examples)
+    };
+    let found = workspace.sources.iter().filter(without).flat_map(|source| {
+        examples(&source.text).into_iter().map(|line| source.finding(line, "an example"))
+    });
+    at_most(0, "examples in crates with `doctest = false`", found.collect());
 }

@@ -76,6 +76,8 @@ pub(crate) struct Crate {
     pub(crate) dependencies: BTreeSet<String>,
     /// Likewise those of tests, examples and benches.
     pub(crate) dev_dependencies: BTreeSet<String>,
+    /// Whether the examples in its documentation are compiled and run.
+    pub(crate) runs_examples: bool,
 }
 
 impl Crate {
@@ -112,13 +114,17 @@ impl Workspace {
             };
             let dependencies =
                 names("dependencies").union(&names("build-dependencies")).cloned().collect();
-            let found =
-                Crate { package, dependencies, dev_dependencies: names("dev-dependencies") };
+            let library = |key: &str| manifest.get("lib").and_then(|lib| lib.get(key));
+            let found = Crate {
+                package,
+                dependencies,
+                dev_dependencies: names("dev-dependencies"),
+                runs_examples: library("doctest").and_then(toml::Value::as_bool) != Some(false),
+            };
             let name = found.name();
             crates.push(found);
-            let library = manifest.get("lib").and_then(|lib| lib.get("path"));
-            let library =
-                member.join(library.and_then(toml::Value::as_str).unwrap_or("src/lib.rs"));
+            let library = library("path").and_then(toml::Value::as_str).unwrap_or("src/lib.rs");
+            let library = member.join(library);
             let tests = manifest.get("test").and_then(toml::Value::as_array).into_iter().flatten();
             let tests: Vec<_> = tests
                 .map(|test| {

@@ -98,6 +98,11 @@ impl Previous {
         PgConnectOptions::clone(&server().db().connect_options()).database(&self.database)
     }
 
+    /// The database in ClickHouse.
+    pub(crate) fn clickhouse(&self) -> &ClickHouseAddress {
+        &self.clickhouse
+    }
+
     /// A connection to its PostgreSQL.
     pub(crate) async fn connect(&self) -> PgConnection {
         self.options().connect().await.unwrap()

@@ -2,7 +2,9 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
-use kernel::{CampaignId, Error, InsightId, ListId, Result, SegmentId, SenderDomainId, UserId};
+use kernel::{
+    CampaignId, Channel, Error, InsightId, ListId, Result, SegmentId, SenderDomainId, UserId,
+};
 use serde::de::DeserializeOwned;
 
 use crate::http::{ApiError, ApiResult};
@@ -52,6 +54,7 @@ macro_rules! ids {
 
 ids! {
     CampaignId, "Campaign";
+    Channel, "Channel";
     ListId, "List";
     SegmentId, "Segment";
     InsightId, "Insight";

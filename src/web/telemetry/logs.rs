@@ -15,6 +15,7 @@ const CRATES: &[&str] = &[
     "clickhouse_embedded",
     "config",
     "console",
+    "console_view",
     "contacts",
     "content",
     "delivery",

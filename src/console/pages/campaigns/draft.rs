@@ -222,26 +222,51 @@ impl Draft {
         all
     }
 
+    /// A variant for the API, as it is typed.
+    ///
+    /// # Errors
+    /// Its fields whose JSON cannot be read, in the words of the API's errors.
+    pub(super) fn variant(&self, at: usize) -> Result<Map<String, Value>, Vec<String>> {
+        let (mut body, mut errors) = (self.empty_variants(), Vec::new());
+        let is_its = |field: &Named| variant_of(&field.name) == Some(at);
+        self.put_into(&mut body, &mut errors, self.fields().into_iter().filter(is_its));
+        let variant = body.get("variants").and_then(|variants| variants.get(at));
+        let variant = variant.and_then(Value::as_object).cloned().unwrap_or_default();
+        if errors.is_empty() { Ok(variant) } else { Err(errors) }
+    }
+
+    fn empty_variants(&self) -> Map<String, Value> {
+        let variants = vec![json!({}); self.variants];
+        Map::from_iter([("variants".to_owned(), Value::Array(variants))])
+    }
+
+    fn put_into(
+        &self,
+        body: &mut Map<String, Value>,
+        errors: &mut Vec<String>,
+        fields: impl Iterator<Item = Named>,
+    ) {
+        for field in fields {
+            let root = field.name.split(['.', '[']).next().unwrap_or_default();
+            body.entry(root).or_insert(Value::Null);
+            match value_of(self.text(&field.name), field.spec.input) {
+                Ok(Some(value)) => put(body, &field.name, value),
+                Ok(None) => {}
+                Err(problem) => errors.push(format!("{} {problem}", field.name)),
+            }
+        }
+    }
+
     /// The body for the API: every field that the form has; null where one is empty.
     ///
     /// # Errors
     /// The fields whose JSON cannot be read, in the words of the API's errors.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Vec<String>> {
-        let (mut body, mut errors) = (Map::new(), Vec::new());
+        let (mut body, mut errors) = (self.empty_variants(), Vec::new());
         for name in ["channel", "sendType", LIST] {
             body.insert(name.to_owned(), text_or_null(self.text(name)));
         }
-        let variants = vec![json!({}); self.variants];
-        body.insert("variants".to_owned(), Value::Array(variants));
-        for field in self.fields() {
-            let root = field.name.split(['.', '[']).next().unwrap_or_default();
-            body.entry(root).or_insert(Value::Null);
-            match value_of(self.text(&field.name), field.spec.input) {
-                Ok(Some(value)) => put(&mut body, &field.name, value),
-                Ok(None) => {}
-                Err(problem) => errors.push(format!("{} {problem}", field.name)),
-            }
-        }
+        self.put_into(&mut body, &mut errors, self.fields().into_iter());
         match self.targeting() {
             Ok(targeting) => drop(body.insert(TARGETING.to_owned(), targeting)),
             Err(problem) => errors.push(format!("{TARGETING} {problem}")),

@@ -65,6 +65,7 @@ async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -
         is_open: true,
         is_fixed: false,
         occurrences: &html! {},
+        preview: None,
     };
     let content = html! {
         p { a href=(ENTRY.path) { "Campaigns" } }
@@ -152,6 +153,7 @@ pub(super) async fn page(
         progress::card(visitor, campaign),
     )
     .await;
+    let preview = campaign.path_of("typed");
     let is_over = matches!(campaign.status.as_str(), "archived" | "cancelled");
     let form = CampaignForm {
         visitor,
@@ -162,6 +164,7 @@ pub(super) async fn page(
         is_open: visitor.may(ScopeName::CampaignsWrite) && !is_over,
         is_fixed: campaign.started_at.is_some(),
         occurrences: &occurrences,
+        preview: Some(&preview),
     };
     let content = html! {
         @if let Some(failure) = failure.filter(|_| typed.is_none()) { (frame::refusal(failure)) }

@@ -1,11 +1,12 @@
 //! The form of a campaign.
 
 use maud::{Markup, html};
+use web::auth::ScopeName;
 
 use super::{
     draft::{AUDIENCE, AUDIENCE_ID, Draft, LIST, Named, OTHER, TARGETING},
     fields::{self, ADVANCED, Input, Spec},
-    frame,
+    frame, trial, typed,
 };
 use crate::{
     failure::Failure,
@@ -41,6 +42,8 @@ pub(super) struct CampaignForm<'f> {
     /// Whether channel and send type stay as they are: it was live.
     pub(super) is_fixed: bool,
     pub(super) occurrences: &'f Markup,
+    /// Where the message is rendered as it is typed; none before the campaign is saved.
+    pub(super) preview: Option<&'f str>,
 }
 
 impl CampaignForm<'_> {
@@ -58,6 +61,7 @@ impl CampaignForm<'_> {
                     (view::card("Audience", &self.audience()))
                     @for at in 0..draft.variants() { (self.variant(at)) }
                     @if draft.may_grow() && self.is_open { p { (self.button("add-variant", "Add a variant")) } }
+                    (self.preview())
                     (view::card("When", &self.schedule()))
                     (view::card("Goals", &self.all(fields::GOALS)))
                     @if draft.variants() > 1 { (view::card("A/B test", &self.all(fields::AB_TEST))) }
@@ -225,6 +229,38 @@ impl CampaignForm<'_> {
             name => format!("Variant {name}"),
         };
         view::card(&title, &content)
+    }
+
+    /// The message as it is typed. Its button sends the form into the frame.
+    fn preview(&self) -> Markup {
+        let draft = self.draft;
+        if !self.visitor.may(ScopeName::UsersRead) {
+            return html! {};
+        }
+        let Some(address) = self.preview else {
+            return html! { p class="quiet" { "A preview for a person is shown here once the campaign is saved." } };
+        };
+        let device = draft.text(typed::DEVICE);
+        let ids: Vec<(String, String)> = (0..draft.variants())
+            .map(|at| (at.to_string(), draft.text(&format!("variants[{at}].name")).to_owned()))
+            .collect();
+        let variants: Vec<Choice<'_>> =
+            ids.iter().map(|(at, name)| Choice { value: at, label: name }).collect();
+        let content = html! {
+            div class="filters" {
+                (view::field(&Field::text(typed::PERSON, "For the person", draft.text(typed::PERSON))
+                    .hint("An id, yours or the internal one")))
+                @if variants.len() > 1 {
+                    (view::select(typed::VARIANT, "Variant shown", draft.text(typed::VARIANT), &variants))
+                }
+                (view::select(typed::DEVICE, "Width", device, &trial::DEVICES))
+                button class="button" type="submit" formnovalidate formaction=(address)
+                    formtarget=(typed::FRAME) data-follows-typing { "Show as typed" }
+            }
+            iframe class={ "device " (device) } sandbox="" name=(typed::FRAME)
+                title="The message as it is typed" {}
+        };
+        view::card("Preview", &content)
     }
 
     fn schedule(&self) -> Markup {

@@ -100,21 +100,6 @@ pub(super) fn status_badge(status: &str) -> Markup {
     view::badge(tone, status)
 }
 
-/// A channel as people read it.
-pub(super) fn channel_label(channel: &str) -> &str {
-    match channel {
-        "email" => "Email",
-        "sms" => "SMS",
-        "viber" => "Viber",
-        "push" => "Push",
-        "webhook" => "Webhook",
-        "whatsapp" => "WhatsApp",
-        "in_app" => "In-app",
-        "ai_optimized" => "Chosen by learning",
-        other => other,
-    }
-}
-
 /// A send type as people read it.
 pub(super) fn send_type_label(send_type: &str) -> &str {
     match send_type {

@@ -140,7 +140,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
 
 fn filters(asked: &Asked) -> Markup {
     let statuses = STATUSES.map(|(value, label)| Choice { value, label });
-    let labels = CHANNELS.map(frame::channel_label);
+    let labels = CHANNELS.map(view::channel_label);
     let mut channels = vec![Choice { value: "", label: "Any" }];
     channels.extend(CHANNELS.into_iter().zip(labels).map(|(value, label)| Choice { value, label }));
     html! {
@@ -234,7 +234,7 @@ fn row(visitor: &Visitor, campaign: &Campaign, rates: &Rates) -> Vec<Markup> {
             (frame::status_badge(&campaign.status))
             @if campaign.has_pending_draft { " " span class="quiet" { "edits pending" } }
         },
-        html! { (frame::channel_label(&campaign.channel)) },
+        html! { (view::channel_label(&campaign.channel)) },
         html! { (frame::send_type_label(&campaign.send_type)) },
     ];
     cells.extend(match rates {

@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod results;
 mod trial;
+mod typed;
 mod variant_report;
 mod versions;
 
@@ -42,6 +43,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/campaigns/{campaignId}/launch", get(launch::show))
         .route("/console/campaigns/{campaignId}/test", get(trial::show).post(trial::send))
         .route("/console/campaigns/{campaignId}/message", get(trial::framed))
+        .route("/console/campaigns/{campaignId}/typed", post(typed::show))
         .route("/console/campaigns/{campaignId}/versions", get(versions::show))
         .route("/console/campaigns/{campaignId}/progress", get(progress::part))
         .route("/console/campaigns/{campaignId}/report", get(report::show))

@@ -9,6 +9,7 @@ use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
+use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use super::{Campaign, Whole, find, frame, parts, progress, results, variant_report};
@@ -19,6 +20,9 @@ use crate::{
     visitor::Visitor,
 };
 
+/// The id of the numbers, which take long.
+const NUMBERS: &str = "report-numbers";
+
 /// Messages of this time, and the recipient to look up.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -26,6 +30,8 @@ pub(super) struct Asked {
     from: String,
     to: String,
     person: String,
+    /// `on` where the numbers, which take long, are on the page.
+    numbers: String,
 }
 
 pub(super) async fn show(
@@ -45,6 +51,38 @@ pub(super) async fn page(
     failure: Option<&Failure>,
 ) -> Response {
     let campaign = &whole.campaign;
+    let (progress, person) =
+        future::join(progress::card(visitor, campaign), person(visitor, campaign, asked)).await;
+    let content = html! {
+        @if let Some(failure) = failure { (frame::refusal(failure)) }
+        (progress)
+        (filters(campaign, asked))
+        @if asked.numbers == "on" {
+            (numbers(visitor, campaign, asked).await)
+        } @else {
+            (view::later(NUMBERS, &address_of_numbers(campaign, asked), "the numbers"))
+        }
+        @if whole.winner_is_selected_by_hand() { (winner(visitor, whole)) }
+        (view::card("One person", &person))
+        p class="quiet" {
+            "Every number is in the API: " code { "GET /campaigns/" (campaign.id) "/stats" }
+            ", variant-stats, links, time-to-engage, failure-reasons and recipients."
+        }
+    };
+    frame::page(visitor, campaign, frame::Page::Report, failure, &content)
+}
+
+fn address_of_numbers(campaign: &Campaign, asked: &Asked) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query
+        .append_pair("from", &asked.from)
+        .append_pair("to", &asked.to)
+        .append_pair("numbers", "on");
+    format!("{}?{}", campaign.path_of("report"), query.finish())
+}
+
+/// The reports of the API.
+async fn numbers(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
     let ask = |report: &'static str| ranged(visitor, campaign, report, asked);
     let (stats, variants, links, failures, times) = future::join5(
         ask("stats"),
@@ -54,26 +92,16 @@ pub(super) async fn page(
         ask("time-to-engage"),
     )
     .await;
-    let (progress, person) =
-        future::join(progress::card(visitor, campaign), person(visitor, campaign, asked)).await;
-    let content = html! {
-        @if let Some(failure) = failure { (frame::refusal(failure)) }
-        (progress)
-        (filters(campaign, asked))
-        (view::complete_from(complete_from(&stats), visitor.zone()))
-        (part("Results", stats, results::all))
-        (part("Variants", variants, variant_report::all))
-        @if whole.winner_is_selected_by_hand() { (winner(visitor, whole)) }
-        (part("Links", links, parts::links))
-        (part("Time to engage", times, parts::times))
-        (part("Failures", failures, parts::failures))
-        (view::card("One person", &person))
-        p class="quiet" {
-            "Every number is in the API: " code { "GET /campaigns/" (campaign.id) "/stats" }
-            ", variant-stats, links, time-to-engage, failure-reasons and recipients."
+    html! {
+        div id=(NUMBERS) {
+            (view::complete_from(complete_from(&stats), visitor.zone()))
+            (part("Results", stats, results::all))
+            (part("Variants", variants, variant_report::all))
+            (part("Links", links, parts::links))
+            (part("Time to engage", times, parts::times))
+            (part("Failures", failures, parts::failures))
         }
-    };
-    frame::page(visitor, campaign, frame::Page::Report, failure, &content)
+    }
 }
 
 fn complete_from(stats: &PageResult<Value>) -> Option<Timestamp> {

@@ -39,10 +39,11 @@ struct Sent {
     failure: Option<Failure>,
 }
 
+/// A message as the API renders it.
 #[derive(Deserialize)]
-struct Rendered {
-    channel: String,
-    message: Map<String, Value>,
+pub(super) struct Rendered {
+    pub(super) channel: String,
+    pub(super) message: Map<String, Value>,
 }
 
 pub(super) async fn show(
@@ -99,7 +100,7 @@ struct Tested {
 }
 
 /// Widths of devices that a message is shown in.
-const DEVICES: [Choice<'static>; 3] = [
+pub(super) const DEVICES: [Choice<'static>; 3] = [
     Choice { value: "", label: "As wide as the page" },
     Choice { value: "phone", label: "Phone, 390 px" },
     Choice { value: "tablet", label: "Tablet, 768 px" },
@@ -220,7 +221,7 @@ fn message(campaign: &Campaign, rendered: &Rendered, asked: &Asked) -> Markup {
     let facts = rendered.message.iter().filter(|(name, value)| !is_long(name) && !value.is_null());
     let long = rendered.message.iter().filter(|(name, value)| is_long(name) && !value.is_null());
     html! {
-        p class="quiet" { "By " (frame::channel_label(&rendered.channel)) ", as it would leave now. Its links to unsubscribe change nothing." }
+        p class="quiet" { "By " (view::channel_label(&rendered.channel)) ", as it would leave now. Its links to unsubscribe change nothing." }
         dl class="facts" {
             @for (name, value) in facts { div { dt { (name) } dd { bdi { (text(value)) } } } }
         }

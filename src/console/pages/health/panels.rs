@@ -106,6 +106,7 @@ pub(super) fn all(metrics: &Metrics) -> Markup {
         (panel("Events", &events(&read)))
         (panel("Spool", &spool(&read)))
         (panel("Landing in ClickHouse", &landing(&read)))
+        (panel("Parts and merges of ClickHouse", &parts(&read)))
         (dead_letters(&read))
         (panel("PostgreSQL pool", &read.counts_by("millrace_postgres_connections", "state")))
         (panel("Delivery", &delivery(&read)))
@@ -160,6 +161,15 @@ fn landing(read: &Reader<'_>) -> Vec<Line> {
     ];
     for mut line in read.counts_by("millrace_clickhouse_queries", "state") {
         line.label = format!("Queries {}", line.label.replace('_', " "));
+        lines.push(line);
+    }
+    lines
+}
+
+fn parts(read: &Reader<'_>) -> Vec<Line> {
+    let mut lines = vec![read.count("Merges that run", "millrace_clickhouse_merges")];
+    for mut line in read.counts_by("millrace_clickhouse_parts", "table") {
+        line.label = format!("Parts of {}", line.label);
         lines.push(line);
     }
     lines

@@ -2,12 +2,17 @@
 
 mod vitals;
 
-use axum::{Router, extract::State, response::Response, routing::get};
+use axum::{
+    Router,
+    extract::{Query, State},
+    response::Response,
+    routing::get,
+};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use web::auth::ScopeName;
 
 use crate::{
@@ -26,6 +31,8 @@ const REFUSED_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Of `sent` since midnight in the workspace's zone, which is the parameter.
 const SENT_TODAY: &str = "SELECT count() FROM message_events \
                           WHERE type = 'sent' AND timestamp >= toStartOfDay(now(), {zone:String})";
+/// The id of the events by hour, which take long.
+const EVENTS: &str = "home-events";
 /// Running campaigns that are named.
 const CAMPAIGNS_SHOWN: &str = "5";
 
@@ -33,28 +40,33 @@ pub(super) fn routes() -> Router<ConsoleState> {
     Router::new().route(ENTRY.path, get(show))
 }
 
-async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    /// `on` where the events by hour, which take long, are on the page.
+    events: String,
+}
+
+async fn show(
+    State(state): State<ConsoleState>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+) -> Response {
     let metrics = visitor.may(ScopeName::SettingsRead).then(|| Metrics::read(state.services()));
     let attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
-    let (people, campaigns, refused, events, sent) = future::join5(
+    let (people, campaigns, refused, sent) = future::join4(
         people(&visitor),
         campaigns(&visitor),
         refused(&visitor),
-        events(&visitor),
         sent_today(&visitor),
     )
     .await;
-    let is_new = matches!(&events, Some(Ok(events)) if events.total() == 0.0)
-        && matches!(&people, Some(Ok(0)));
+    let is_new = matches!(&people, Some(Ok(0))) && has_no_events(&visitor).await;
     let content = html! {
         h1 { "Home" }
         div class="figures" {
             @if let Some(people) = &people {
                 (count_figure("People", people, Some("/console/people"), Tone::Neutral))
-            }
-            @if let Some(events) = &events {
-                @let total = events.as_ref().map(Trend::total).map_err(Clone::clone);
-                (number_figure("Events in 24 hours", &total))
             }
             @if let Some(refused) = &refused {
                 @let tone = if matches!(refused, Ok(1..)) { Tone::Warning } else { Tone::Neutral };
@@ -71,7 +83,13 @@ async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
         }
         @if !attention.is_empty() { (vitals::attention_card(&attention)) }
         @if is_new { (first_steps(&visitor)) }
-        @if let Some(events) = &events { (events_card(events)) }
+        @if visitor.may(ScopeName::EventsRead) {
+            @if asked.events == "on" {
+                div id=(EVENTS) { (events_card(&events(&visitor).await)) }
+            } @else {
+                (view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour"))
+            }
+        }
         @if let Some(campaigns) = &campaigns { (campaigns_card(campaigns)) }
     };
     visitor.page(&ENTRY, ENTRY.name, &content)
@@ -80,13 +98,6 @@ async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
 fn count_figure(label: &str, count: &PageResult<u64>, href: Option<&str>, tone: Tone) -> Markup {
     match count {
         Ok(count) => view::figure(label, &html! { (view::count(*count)) }, href, tone),
-        Err(failure) => unknown(label, &failure.text()),
-    }
-}
-
-fn number_figure(label: &str, number: &PageResult<f64>) -> Markup {
-    match number {
-        Ok(number) => view::figure(label, &html! { (view::decimal(*number)) }, None, Tone::Neutral),
         Err(failure) => unknown(label, &failure.text()),
     }
 }
@@ -109,6 +120,12 @@ async fn people(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::UsersRead).then_some(())?;
     let page = visitor.get("/users").query("limit", "1").read::<Counted>().await;
     Some(page.map(|page| page.pagination.total))
+}
+
+/// Whether no event has arrived, as far as can be found out.
+async fn has_no_events(visitor: &Visitor) -> bool {
+    let call = visitor.get("/events/query").query("limit", "1");
+    call.read::<Vec<Value>>().await.is_ok_and(|events| events.is_empty())
 }
 
 async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
@@ -186,21 +203,17 @@ impl Trend {
     }
 }
 
-async fn events(visitor: &Visitor) -> Option<PageResult<Trend>> {
-    visitor.may(ScopeName::EventsRead).then_some(())?;
+async fn events(visitor: &Visitor) -> PageResult<Trend> {
     let zone = visitor.zone();
     let question = json!({
         "series": [{"metric": "count", "label": "Events"}], "interval": "hour",
         "last": {"amount": 24, "unit": "hours"}, "timezone": zone.name(),
     });
-    let asked = async {
-        let call = visitor.call(http::Method::POST, "/insights/trends").json(&question)?;
-        let mut trend = call.read::<Trend>().await?;
-        let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
-        trend.labels = trend.intervals.iter().map(hour).collect();
-        Ok(trend)
-    };
-    Some(asked.await)
+    let call = visitor.call(http::Method::POST, "/insights/trends").json(&question)?;
+    let mut trend = call.read::<Trend>().await?;
+    let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
+    trend.labels = trend.intervals.iter().map(hour).collect();
+    Ok(trend)
 }
 
 fn events_card(trend: &PageResult<Trend>) -> Markup {
@@ -216,7 +229,13 @@ fn events_card(trend: &PageResult<Trend>) -> Markup {
         labels: trend.labels.clone(),
         series: vec![Series { label: "Events".to_owned(), values, is_compared: false }],
     };
-    view::card("Events by hour", &view::chart(&chart, &Sources::default()))
+    view::card(
+        "Events by hour",
+        &html! {
+            p { strong { (view::decimal(trend.total())) } " events in 24 hours" }
+            (view::chart(&chart, &Sources::default()))
+        },
+    )
 }
 
 /// What an empty workspace teaches.

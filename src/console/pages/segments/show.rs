@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use super::{
@@ -26,6 +27,9 @@ use crate::{
 
 /// Members of one page.
 const PAGE: u64 = 50;
+/// The ids of what takes long: the figures, and the members or the overlap.
+const SIZE: &str = "segment-size";
+const TAB: &str = "segment-tab";
 /// The tabs of the page: the name in the address, and the label.
 const TABS: [(&str, &str); 3] =
     [("rules", "Rules"), ("members", "Members"), ("overlap", "Overlap")];
@@ -37,6 +41,22 @@ pub(super) struct Asked {
     offset: u64,
     /// The id of the segment to compare with.
     with: String,
+    /// The part that takes long and is on the page: `size` or `tab`.
+    part: String,
+}
+
+impl Asked {
+    fn has(&self, part: &str) -> bool {
+        self.part == part
+    }
+
+    /// The address of the page with a part that takes long.
+    fn address_with(&self, segment: &Segment, part: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("tab", &self.tab).append_pair("offset", &self.offset.to_string());
+        query.append_pair("with", &self.with).append_pair("part", part);
+        format!("{}?{}", segment.path(), query.finish())
+    }
 }
 
 pub(super) async fn show(
@@ -44,8 +64,13 @@ pub(super) async fn show(
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> PageResult<Response> {
-    let segment: Segment = visitor.get(path(["segments", &id])).read().await?;
+    let segment = find(&visitor, &id, asked.has("size")).await?;
     Ok(page(&visitor, &segment, &asked, None).await)
+}
+
+async fn find(visitor: &Visitor, id: &str, is_counted: bool) -> PageResult<Segment> {
+    let call = visitor.get(path(["segments", id]));
+    call.query_if("counted", (!is_counted).then_some("false")).read().await
 }
 
 async fn page(
@@ -56,9 +81,10 @@ async fn page(
 ) -> Response {
     let (current, _) = TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(TABS[0]);
     let tab = match current {
-        "members" => members(visitor, segment, asked.offset).await,
-        "overlap" => overlap(visitor, segment, &asked.with).await,
-        _ => rules(visitor, segment).await,
+        "rules" => rules(visitor, segment).await,
+        _ if !asked.has("tab") => view::later(TAB, &asked.address_with(segment, "tab"), current),
+        "overlap" => html! { div id=(TAB) { (overlap(visitor, segment, &asked.with).await) } },
+        _ => html! { div id=(TAB) { (members(visitor, segment, asked.offset).await) } },
     };
     let tab_links = TABS.map(|(name, label)| Tab {
         label,
@@ -72,7 +98,11 @@ async fn page(
             @if visitor.may(ScopeName::UsersWrite) { (deletion(visitor, segment)) }
         }
         @if let Some(failure) = failure { (view::alert(&failure.text())) }
-        (size(segment))
+        @if asked.has("size") {
+            (size(segment))
+        } @else {
+            (view::later(SIZE, &asked.address_with(segment, "size"), "the number of members"))
+        }
         (view::tabs("Parts of the segment", &tab_links))
         (tab)
     };
@@ -86,7 +116,7 @@ fn size(segment: &Segment) -> Markup {
         view::figure(label, &html! { (view::count(number)) }, None, Tone::Neutral)
     };
     html! {
-        div class="figures" {
+        div id=(SIZE) class="figures" {
             @if let Some(count) = segment.count { (of("Members", count)) }
             @if let Some(Reach { email, sms, whatsapp, push, viber }) = segment.reach {
                 (of("By email", email))
@@ -201,17 +231,12 @@ async fn shared(visitor: &Visitor, segment: &Segment, other: &Named) -> Markup {
         let filters: Vec<Value> = ids.iter().map(filter).collect();
         json!({"filterGroups": [{"filters": filters}]})
     };
-    let (other_targeting, both_targeting) = (of(&[&other.id]), of(&[&segment.id, &other.id]));
-    let (theirs, both) = future::join(
-        editor::number(visitor, &other_targeting),
-        editor::number(visitor, &both_targeting),
-    )
-    .await;
-    let (theirs, both) = match (theirs, both) {
-        (Ok(theirs), Ok(both)) => (theirs, both),
-        (Err(failure), _) | (_, Err(failure)) => return failure.card("Overlap"),
-    };
-    let own = segment.count.unwrap_or_default();
+    let asked = [of(&[&segment.id]), of(&[&other.id]), of(&[&segment.id, &other.id])];
+    let [own, theirs, both] =
+        match future::try_join_all(asked.iter().map(|it| editor::number(visitor, it))).await {
+            Ok(numbers) => numbers.try_into().unwrap_or_default(),
+            Err(failure) => return failure.card("Overlap"),
+        };
     let columns = [Column::text("People in"), Column::number("Number")];
     let row = |name: Markup, number: u64| vec![name, html! { (view::count(number)) }];
     let rows = [
@@ -241,7 +266,7 @@ pub(super) async fn delete(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let segment: Segment = visitor.get(path(["segments", &id])).read().await?;
+    let segment = find(&visitor, &id, false).await?;
     if form.filled("confirm") != Some(segment.name.trim()) {
         let text = "The name that was typed is not that of the segment: nothing was deleted";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);

@@ -80,7 +80,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route(ENTRY.path, get(keys::show))
         .route(Tab::Keys.path(), get(keys::show).post(keys::create))
         .route("/console/settings/keys/{keyId}/revoke", post(keys::revoke))
-        .route(Tab::Channels.path(), get(channels::show))
+        .route(Tab::Channels.path(), get(channels::show).post(channels::test))
         .route(Tab::Domains.path(), get(domains::show).post(domains::add))
         .route("/console/settings/domains/{domainId}/check", post(domains::check))
         .route("/console/settings/domains/{domainId}/delete", post(domains::delete))

@@ -12,7 +12,7 @@ use kernel::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, BodyFor, PathOf, Query},
+    http::{ApiResult, Body, BodyFor, FromQuery, PathOf, Query, QueryFields},
 };
 
 use super::{
@@ -106,20 +106,39 @@ async fn list_segments(
     Ok(Json(SegmentsPage { data, pagination }))
 }
 
+/// Whether the profiles of a segment are counted.
+#[derive(Debug, Clone, Copy)]
+struct Counted(bool);
+
+impl FromQuery for Counted {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        Self(query.flag("counted", true))
+    }
+}
+
 /// Reads a segment, with the number of profiles in it now.
 #[utoipa::path(
     get,
     path = "/segments/{segmentId}",
     tag = "segments",
-    params(("segmentId" = SegmentId, Path)),
+    params(
+        ("segmentId" = SegmentId, Path),
+        ("counted" = Option<bool>, Query, description = "default true; false leaves `count` and `reach` out, which take time"),
+    ),
     responses((status = 200, body = CountedSegment), (status = 404, description = "no such segment"))
 )]
 async fn get_segment(
     State(app): State<ContactState>,
     caller: Caller<scope::UsersRead>,
+    Query(Counted(is_counted)): Query<Counted>,
     PathOf(id): PathOf<SegmentId>,
 ) -> ApiResult<Json<CountedSegment>> {
-    let (segment, size) = ops::get(&app, caller.workspace(), id).await?;
+    let workspace = caller.workspace();
+    if !is_counted {
+        let segment = ops::find(&app, workspace, id).await?;
+        return Ok(Json(CountedSegment::uncounted(segment)));
+    }
+    let (segment, size) = ops::get(&app, workspace, id).await?;
     Ok(Json(CountedSegment::new(segment, size)))
 }
 

@@ -45,16 +45,24 @@ struct Reach {
 pub(super) struct CountedSegment {
     #[serde(flatten)]
     segment: SegmentBody,
-    /// Profiles in it now.
-    count: u64,
-    reach: Reach,
+    /// Profiles in it now; absent with `counted=false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reach: Option<Reach>,
 }
 
 impl CountedSegment {
     pub(super) fn new(segment: model::Segment, size: SegmentCount) -> Self {
         let SegmentCount { count, reach: [email, sms, whatsapp, push, viber] } = size;
         let reach = Reach { email, sms, whatsapp, push, viber };
-        Self { segment: segment.into(), count, reach }
+        Self { segment: segment.into(), count: Some(count), reach: Some(reach) }
+    }
+
+    pub(super) fn uncounted(segment: model::Segment) -> Self {
+        Self { segment: segment.into(), count: None, reach: None }
     }
 }
 

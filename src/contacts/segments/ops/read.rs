@@ -24,6 +24,14 @@ pub async fn list(
     Ok((rows, store::count(app.db(), workspace).await?))
 }
 
+/// A segment, not counted.
+///
+/// # Errors
+/// Not found.
+pub async fn find(app: &Services, workspace: WorkspaceId, id: SegmentId) -> Result<Segment> {
+    store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)
+}
+
 /// A segment and its size now.
 ///
 /// # Errors
@@ -33,7 +41,7 @@ pub async fn get(
     workspace: WorkspaceId,
     id: SegmentId,
 ) -> Result<(Segment, SegmentCount)> {
-    let segment = store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)?;
+    let segment = find(app, workspace, id).await?;
     let count = measure(app, workspace, &segment.targeting).await?;
     Ok((segment, count))
 }
@@ -69,7 +77,7 @@ pub async fn members(
     id: SegmentId,
     window: PageWindow,
 ) -> Result<(Vec<UserId>, u64)> {
-    let segment = store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)?;
+    let segment = find(app, workspace, id).await?;
     let query = AudienceQuery { targeting: Some(&segment.targeting), ..AudienceQuery::default() };
     let mut audience = Audience::open_segment(app, workspace, &query).await?;
     let total = audience.measure().await?.matched;

@@ -1,6 +1,7 @@
 //! Transactional messages: checked at once, stored with the idempotency key in one transaction, and sent by the next
 //! free worker. The answer is stored, too, so that a repeated request gets the same answer and sends nothing.
 
+pub mod channel_test;
 pub(crate) mod confirmation;
 pub mod rendering;
 pub mod test_send;

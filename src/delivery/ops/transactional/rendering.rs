@@ -3,7 +3,9 @@
 use campaigns::model::{
     CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
 };
-use kernel::{CampaignId, Error, MessageId, Result, WorkspaceId};
+use kernel::{
+    CampaignId, Error, FieldError, MessageId, Result, WorkspaceId, fields::read_object_by,
+};
 use providers::model::Content;
 use serde_json::{Map, Value};
 
@@ -24,6 +26,8 @@ pub struct RenderRequest {
     pub user: String,
     /// The variant; the first one with content by default.
     pub variant: Option<String>,
+    /// A variant of the campaign that is not saved, rendered in the stead of a saved one.
+    pub typed: Option<Map<String, Value>>,
     /// The value of `trigger` in templates.
     pub trigger: Option<Map<String, Value>>,
 }
@@ -76,7 +80,11 @@ pub async fn render(
     let has_content = |variant: &Variant| {
         if is_in_app { variant.custom_content.is_some() } else { variant.message.is_some() }
     };
-    let variant = variant_of(&definition, request.variant.as_deref(), has_content)?.clone();
+    let variant = match &request.typed {
+        Some(typed) => Some(read(typed, definition.channel)?).filter(has_content),
+        None => Some(variant_of(&definition, request.variant.as_deref(), has_content)?.clone()),
+    };
+    let variant = variant.ok_or_else(|| Error::invalid("variant", "must have a message"))?;
     let message = variant.message.as_ref();
     let channel = message.map_or(MessageChannel::Push, |message| message.content.channel());
     let user = find_user(app, workspace, &request.user).await?;
@@ -107,6 +115,18 @@ pub async fn render(
         fields.remove("headers");
     }
     Ok(RenderedFor { channel: channel_name(channel), variant_id, message })
+}
+
+/// Reads a variant as that of a campaign on this channel.
+fn read(typed: &Map<String, Value>, channel: CampaignChannel) -> Result<Variant> {
+    let read = read_object_by(typed, |fields| Variant::read(fields, channel));
+    read.map_err(|faults| {
+        let inside = |fault: FieldError| match fault.path.as_str() {
+            "" => FieldError::new("variant", fault.problem),
+            path => FieldError::new(format!("variant.{path}"), fault.problem),
+        };
+        Error::Invalid(faults.into_iter().map(inside).collect())
+    })
 }
 
 async fn in_app(

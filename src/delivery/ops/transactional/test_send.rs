@@ -81,6 +81,21 @@ pub async fn send(
     let content =
         content_of(app, workspace, TestedVariant { id, definition: &definition, variant, channel })
             .await?;
+    send_content(app, workspace, content, request).await
+}
+
+/// Sends this content as a test.
+///
+/// # Errors
+/// Not found for an unknown profile; bad request for an invalid address, a channel without a provider, templates that
+/// cannot be rendered.
+pub(super) async fn send_content(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    content: StoredContent,
+    request: TestSendRequest,
+) -> Result<Tested<Content>> {
+    let channel = content.channel;
     must_have_provider(app, channel).await?;
     let content = check_content(content).await?;
     let (user, facts) = recipient(app, workspace, channel, &request).await?;

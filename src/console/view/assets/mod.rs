@@ -91,11 +91,11 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The address of a file.
-pub(crate) fn url(name: &str) -> &'static str {
+pub fn url(name: &str) -> &'static str {
     ASSETS.get(name).map_or("", |asset| asset.url.as_str())
 }
 
-pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new().route("/console/assets/{file}", get(file))
 }
 

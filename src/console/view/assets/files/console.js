@@ -47,5 +47,18 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// A form with a preview is sent into the frame of the preview once typing rests.
+let typing;
+document.addEventListener("input", (event) => {
+  const form = event.target.form;
+  const button = form?.querySelector("[data-follows-typing]");
+  if (!button) return;
+  form.querySelector("iframe.device").className = `device ${form.elements["preview.device"].value}`;
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    if (button.isConnected && form.elements["preview.person"].value.trim()) form.requestSubmit(button);
+  }, 400);
+});
+
 const notice = document.querySelector("#toasts .toast");
 if (notice) setTimeout(() => notice.remove(), 8000);

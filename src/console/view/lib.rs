@@ -3,8 +3,10 @@
 //! A component is a function that returns [`Markup`](maud::Markup); all texts are escaped. The style sheet is
 //! `assets/files/console.css`.
 
+pub mod assets;
 mod button;
 mod card;
+mod channel;
 mod chart;
 mod diff;
 mod forest;
@@ -17,9 +19,12 @@ mod tabs;
 mod time;
 mod timeline;
 
-pub(crate) use self::{
+pub use self::{
     button::{Confirmation, button_link, confirm_by_name},
-    card::{Tone, alert, badge, card, copyable, dialog, empty, facts, figure, json, skeleton},
+    card::{
+        Tone, alert, badge, card, copyable, dialog, empty, facts, figure, json, later, skeleton,
+    },
+    channel::channel_label,
     chart::{Chart, Series, Sources, Unit, chart, sources},
     diff::diff,
     forest::{Effect, forest},
@@ -32,3 +37,8 @@ pub(crate) use self::{
     time::{ago, complete_from, event_time, exact},
     timeline::{Moment, timeline},
 };
+
+/// The address of the console.
+pub const HOME: &str = "/console";
+/// The address that signs out.
+pub const SIGN_OUT: &str = "/console/logout";

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use crate::assets;
+
 /// How a field is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -16,6 +18,13 @@ pub enum Kind {
     NewPassword,
     /// Several lines; so many are shown.
     Lines(u32),
+    /// Lines of code, in an editor where scripts run. See [`code_editor`].
+    Code {
+        /// Lines shown without scripts.
+        rows: u32,
+        /// The language, as the editor names it.
+        mode: &'static str,
+    },
 }
 
 /// A field of a form. Its id is its name.
@@ -71,7 +80,7 @@ pub fn field(field: &Field<'_>) -> Markup {
     let described_by = field.described_by();
     let invalid = field.fault.map(|_| "true");
     let kind = match field.kind {
-        Kind::Text | Kind::Lines(_) => "text",
+        Kind::Text | Kind::Lines(_) | Kind::Code { .. } => "text",
         Kind::Search => "search",
         Kind::Number => "number",
         Kind::Date => "date",
@@ -84,11 +93,16 @@ pub fn field(field: &Field<'_>) -> Markup {
         Kind::Email => "username",
         _ => "off",
     };
+    let lines = match field.kind {
+        Kind::Lines(rows) => Some((rows, None)),
+        Kind::Code { rows, mode } => Some((rows, Some(mode))),
+        _ => None,
+    };
     html! {
         div class="field" {
             label for=(field.name) { (field.label) }
-            @if let Kind::Lines(rows) = field.kind {
-                textarea id=(field.name) name=(field.name) rows=(rows) required[field.is_required]
+            @if let Some((rows, mode)) = lines {
+                textarea id=(field.name) name=(field.name) rows=(rows) data-code=[mode] required[field.is_required]
                     aria-describedby=[described_by] aria-invalid=[invalid] { (field.value) }
             } @else {
                 input id=(field.name) name=(field.name) type=(kind) value=(field.value)
@@ -98,6 +112,15 @@ pub fn field(field: &Field<'_>) -> Markup {
             }
             (hint_and_fault(field.name, field.hint, field.fault))
         }
+    }
+}
+
+/// What the fields of code on a page need, once a page.
+pub fn code_editor() -> Markup {
+    html! {
+        link rel="stylesheet" href=(assets::url("codemirror.css"));
+        script defer src=(assets::url("codemirror.js")) {}
+        script type="module" src=(assets::url("editor.js")) {}
     }
 }
 

@@ -28,7 +28,7 @@ pub use self::{
     chart::{Chart, Series, Sources, Unit, chart, sources},
     diff::diff,
     forest::{Effect, forest},
-    form::{Choice, Field, Kind, check, choices, field, hidden, select},
+    form::{Choice, Field, Kind, check, choices, code_editor, field, hidden, select},
     frame::{Frame, bare_page, page, part},
     nav::Entry,
     numbers::{bytes, count, decimal, duration, percent},

@@ -13,11 +13,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, PathOf, Query},
+    http::{ApiResult, DateRange, FromQuery, PathOf, Query, QueryFields},
 };
 
 use super::{
-    Range,
     number::Number,
     uplift::{RevenueUplift, UpliftStats},
 };
@@ -316,6 +315,23 @@ fn revenue_stats(scope: &ReportScope, report: &Report) -> RevenueStats {
     }
 }
 
+/// Which messages are counted, and how conversions are credited to them.
+#[derive(Debug)]
+struct StatsQuery {
+    range: DateRange,
+    /// In the stead of the campaign's.
+    model: Option<AttributionModel>,
+}
+
+impl FromQuery for StatsQuery {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        Self {
+            range: query.date_range(),
+            model: query.one_of("attributionModel", AttributionModel::NAMED),
+        }
+    }
+}
+
 /// Reports the results of a campaign: progress of its messages, conversions, revenue, and uplift over the
 /// control group. Counts are unique recipients of each sending, by the time of their message.
 #[utoipa::path(
@@ -326,16 +342,22 @@ fn revenue_stats(scope: &ReportScope, report: &Report) -> RevenueStats {
         ("campaignId" = CampaignId, Path),
         ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or later"),
         ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or before; a date without a time includes its whole day"),
+        ("attributionModel" = Option<AttributionModel>, Query, description = "credits conversions, revenue and uplift by this model; the campaign's by default"),
     ),
     responses((status = 200, body = CampaignStats), (status = 404, description = "absent"))
 )]
 async fn campaign_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Query(Range(range)): Query<Range>,
+    Query(StatsQuery { range, model }): Query<StatsQuery>,
     PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<CampaignStats>> {
     let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
+    let saved = scope.campaign.definition.conversion_tracking.clone();
+    let scope = match model {
+        Some(model) => scope.credited_by(model),
+        None => scope,
+    };
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = Box::pin(ops::report(&app, &scope, currency.as_deref())).await?;
     let complete_from = scope.complete_from(&app).await?;
@@ -351,7 +373,7 @@ async fn campaign_stats(
         conversion_stats: tracking.map(|tracking| conversion_stats(&scope, tracking, &report)),
         revenue: tracking.map(|_| revenue_stats(&scope, &report)),
         uplift: UpliftStats::new(&scope, &report),
-        conversion_tracking: tracking.cloned(),
+        conversion_tracking: saved.map(|saved| *saved),
         complete_from,
         started_at: campaign.state.started_at,
         completed_at: campaign.state.completed_at,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use analytics::messages::{Cohort, Count, PeopleSums, Span, TrialFilter, people_sums};
 use campaigns::model::{
     Campaign,
+    settings::conversion::AttributionModel,
     trial::{Phase, Trial},
 };
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
@@ -38,6 +39,15 @@ impl ReportScope {
     ) -> Result<Self> {
         let campaign = campaigns::ops::find(app, workspace, id).await?;
         Ok(Self::new(workspace, campaign, range))
+    }
+
+    /// The same, with conversions and revenue credited by this model in the stead of the campaign's.
+    #[must_use]
+    pub fn credited_by(mut self, model: AttributionModel) -> Self {
+        if let Some(tracking) = &mut self.campaign.definition.conversion_tracking {
+            tracking.attribution_model = Some(model);
+        }
+        self
     }
 
     /// From when on the report is complete, where messages of its range, or events it counts, are not kept any longer.

@@ -18,23 +18,23 @@ const EMAIL: [(&str, &str); 8] = [
 ];
 
 /// A webhook, which needs no provider.
-fn webhook(name: &str) -> Value {
+pub(super) fn webhook(name: &str) -> Value {
     json!({"name": name, "channel": "webhook", "variants": [
         {"id": "a", "name": "A", "weight": 100, "message": {"url": "https://hook.test/in", "body": {"id": "{{ user.externalId }}"}}}]})
 }
 
-fn has(seen: &Seen, texts: &[&str]) {
+pub(super) fn has(seen: &Seen, texts: &[&str]) {
     for text in texts {
         assert!(seen.text.contains(text), "no {text}: {}", seen.text);
     }
 }
 
-async fn of(workspace: &Workspace, address: &str) -> Value {
+pub(super) async fn of(workspace: &Workspace, address: &str) -> Value {
     let id = address.rsplit('/').next().unwrap();
     workspace.api.get(format!("/campaigns/{id}"), 200).await.json()
 }
 
-async fn made(workspace: &Workspace, body: &Value) -> String {
+pub(super) async fn made(workspace: &Workspace, body: &Value) -> String {
     let made = workspace.api.post("/campaigns", body, 201).await.json();
     format!("/console/campaigns/{}", made["id"].as_str().unwrap())
 }
@@ -416,87 +416,6 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     has(&list, &[&format!("{address}/report")]);
     assert!(!list.text.contains("hx-trigger=\"load\""), "asked for once: {}", list.text);
     has(&person.get("/console/campaigns").await, &["hx-trigger=\"load\"", "rates=on"]);
-}
-
-#[tokio::test]
-async fn a_message_is_shown_as_it_is_typed_for_a_person() {
-    let workspace = Workspace::new().await;
-    let ann = json!({"externalId": "ann", "email": "ann@example.test", "attributes": {"firstName": "Ann"}});
-    workspace.api.post("/users", &ann, 201).await;
-    let body = json!({"name": "Spring", "channel": "email", "variants": [
-        {"id": "a", "name": "A", "weight": 100, "message": {"subject": "Saved", "html": "<p>{{ unsubscribe_url }}</p>"}}]});
-    let address = made(&workspace, &body).await;
-    let person = Person::signed_in(&workspace, "*").await;
-    has(&person.get(&address).await, &["formtarget=\"typed-message\"", "name=\"preview.person\""]);
-    has(&person.get("/console/campaigns/new").await, &["once the campaign is saved"]);
-
-    let typed = format!("{address}/typed");
-    let form = |subject: &'static str, html: &'static str, who: &'static str| {
-        [
-            ("channel", "email"),
-            ("variants[0].id", "a"),
-            ("variants[0].name", ""),
-            ("variants[0].message.subject", subject),
-            ("variants[0].message.html", html),
-            ("preview.person", who),
-            ("preview.variant", "0"),
-        ]
-    };
-    let seen = person
-        .post(&typed, &form("Hi {{ user.firstName }}", "<b>New</b> </p><script>", "ann"))
-        .await;
-    assert_eq!(seen.status, 200, "{}", seen.text);
-    has(&seen, &["Hi Ann", "srcdoc=\"", "&lt;b&gt;New&lt;/b&gt;", "sandbox"]);
-    assert!(!seen.text.contains("<script>"), "{}", seen.text);
-    let policy = seen.headers["content-security-policy"].to_str().unwrap();
-    assert!(
-        policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'self'"),
-        "{policy}"
-    );
-    for (form, says) in [
-        (form("{{ broken", "x", "ann"), "variant.message.subject"),
-        (form("Hi", "x", "unknown"), "User not found"),
-        (form("Hi", "x", ""), "Type the id of a person"),
-    ] {
-        has(&person.post(&typed, &form).await, &[says]);
-    }
-    // Nothing was saved.
-    assert_eq!(of(&workspace, &address).await["variants"][0]["message"]["subject"], "Saved");
-    assert_eq!(person.post_bare(&typed, &form("Hi", "x", "ann")).await.status, 403);
-    let reader = Person::signed_in(&workspace, "campaigns:read").await;
-    assert!(!reader.get(&address).await.text.contains("preview.person"));
-    has(&reader.post(&typed, &form("Hi", "x", "ann")).await, &["users:read"]);
-}
-
-#[tokio::test]
-async fn the_frame_follows_what_is_typed() {
-    let tab = match BrowserTab::open().await {
-        Ok(tab) => tab,
-        Err(reason) => return eprintln!("SKIPPED the_frame_follows_what_is_typed: {reason}"),
-    };
-    let workspace = Workspace::new().await;
-    workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await;
-    let address = made(&workspace, &webhook("Typed")).await;
-    tab.go(link(&workspace, "*").await.as_str()).await;
-    tab.go(&format!("{}{address}", server().url)).await;
-    for (id, text) in [
-        ("preview.device", "phone"),
-        ("preview.person", "ann"),
-        ("variants[0].message.url", "https://hook.test/typed"),
-    ] {
-        let (id, text) = (json!(id), json!(text));
-        tab.value(&format!(
-            "(() => {{ const field = document.getElementById({id}); field.value = {text};\
-             field.dispatchEvent(new Event('input', {{bubbles: true}})); return true; }})()"
-        ))
-        .await;
-    }
-    tab.until("document.querySelector('iframe.device.phone').clientWidth <= 390").await;
-    eventually("the frame has the message", || async {
-        tab.frames().await.iter().any(|url| url.ends_with("/typed")).then_some(())
-    })
-    .await;
-    assert_eq!(tab.errors(), [""; 0]);
 }
 
 /// Types into a field as a person does, after what a script has put into the page answers.

@@ -21,6 +21,8 @@ async fn sent(workspace: &Workspace) -> Uuid {
     let counted = json!({"primaryConversion": {"eventName": "Order Completed"}});
     let mut variants =
         vec![variant("a", 40, false), variant("b", 40, false), variant("c", 20, true)];
+    let html = "<p>A sale <a href=\"https://shop.example/sale?a=1&amp;b=2\">today</a></p>";
+    variants[0]["message"]["html"] = json!(html);
     variants[1]["name"] = json!(format!("<img src=x>\"' مرحبا {}", "n".repeat(200)));
     let fields = json!({"variants": variants, "conversionTracking": counted});
     let id = campaign(workspace, fields).await;
@@ -175,6 +177,32 @@ async fn every_number_of_the_report_is_the_apis() {
     engagement_is_the_apis(&workspace, id, &seen).await;
     assert!(!seen.text.contains("<img") && !seen.text.contains("<script>"), "{}", seen.text);
     assert_eq!(seen.text.matches("<svg").count(), 3, "rates, lifts and uplift: {}", seen.text);
+
+    // On the email itself, in a frame.
+    let frame = seen.between("loading=\"lazy\" src=\"", "\"").replace("&amp;", "&");
+    assert!(frame.contains("/clicks?variant="), "{frame}");
+    let framed = person.get(&frame).await;
+    assert_eq!(
+        (framed.status.as_u16(), &framed.headers["x-frame-options"]),
+        (200, &"SAMEORIGIN".parse().unwrap())
+    );
+    let links = report("links").await;
+    let clicked = &links["links"][0]["byVariant"][0]["uniqueClicks"];
+    assert!(
+        framed.text.contains(&format!("%);\">{}</span>", count(clicked))),
+        "{clicked}: {}",
+        framed.text
+    );
+    let none = format!("/console/campaigns/{id}/clicks?variant=none");
+    assert_eq!(person.get(&none).await.status, 404);
+
+    // By another model the API's numbers of that model.
+    let stats = report("stats?attributionModel=linear").await;
+    let path = format!("/console/campaigns/{id}/report?numbers=on&attribution=linear");
+    let by_model = person.get(&path).await;
+    assert!(by_model.text.contains("<option value=\"linear\" selected>"), "{}", by_model.text);
+    assert_eq!(stats["conversionStats"]["attributionModel"], "linear");
+    assert!(by_model.text.contains("credited by linear"), "{}", by_model.text);
 
     // Messages of another time.
     let seen =

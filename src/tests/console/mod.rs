@@ -1,6 +1,7 @@
 //! The console: signing in, and pages as people and browsers see them.
 
 mod accessible;
+mod campaign_form;
 mod campaigns;
 mod campaigns_report;
 mod explore;

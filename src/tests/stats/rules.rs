@@ -208,6 +208,33 @@ async fn each_attribution_model_credits_across_campaigns_with_the_same_goal() {
 }
 
 #[tokio::test]
+async fn a_report_is_credited_by_the_model_it_is_asked_for() {
+    let workspace = in_euros().await;
+    let (external, user) = person(&workspace).await;
+    let (one, two) = (shop(&workspace, "last_touch").await, shop(&workspace, "last_touch").await);
+    let all =
+        [message_event(one, &user, K::Sent, hour(0)), message_event(two, &user, K::Sent, hour(5))];
+    publish(&workspace, &all).await;
+    track(&workspace, &[order(&external, hour(6), "o", 8.0)], 1).await;
+    for (model, first, second) in
+        [("last_touch", 0.0, 1.0), ("first_touch", 1.0, 0.0), ("linear", 0.5, 0.5)]
+    {
+        for (campaign, expected) in [(one, first), (two, second)] {
+            let path = format!("stats?attributionModel={model}");
+            let report = report(&workspace, campaign, &path).await;
+            let goals = &report["conversionStats"];
+            assert!(near(&goals["primary"]["conversions"], expected), "{model}: {goals}");
+            assert!(near(&report["revenue"]["total"], 8.0 * expected), "{model}: {report}");
+            assert_eq!(goals["attributionModel"], model);
+            assert_eq!(report["conversionTracking"]["attributionModel"], "last_touch");
+        }
+    }
+    let path = format!("/campaigns/{one}/stats?attributionModel=u_shaped");
+    let refused = workspace.api.get(path, 400).await;
+    assert!(refused.text.contains("attributionModel must be one of"), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn uplift_matches_reference_values() {
     let workspace = in_euros().await;
     let campaign = shop(&workspace, "last_touch").await;

@@ -395,7 +395,7 @@ fn value_of(text: &str, input: Input) -> Result<Option<Value>, String> {
     let number = |text: &str| text.parse::<Number>().map_or_else(|_| json!(text), Value::Number);
     Ok(Some(match input {
         Input::Line | Input::Moment => json!(trimmed),
-        Input::Lines(_) => json!(text),
+        Input::Lines(_) | Input::Html(_) => json!(text),
         Input::Json(_) => return parsed(text),
         Input::TextOrJson(_) => match serde_json::from_str(trimmed) {
             Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => value,

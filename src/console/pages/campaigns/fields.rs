@@ -7,6 +7,8 @@ pub(super) enum Input {
     Line,
     /// Several lines of text.
     Lines(u32),
+    /// Several lines of HTML.
+    Html(u32),
     /// A number; another text is sent as it is, so that the API refuses it.
     Number,
     /// A value in JSON.
@@ -83,7 +85,7 @@ const EMAIL: &[Spec] = &[
     spec(
         "message.html",
         "HTML",
-        Input::Lines(14),
+        Input::Html(14),
         "With {{ unsubscribe_url }}, unless it is transactional",
     ),
     spec("message.text", "Plain text", Input::Lines(6), "Empty: made from the HTML"),

@@ -50,6 +50,7 @@ impl CampaignForm<'_> {
     pub(super) fn form(&self) -> Markup {
         let draft = self.draft;
         html! {
+            (view::code_editor())
             form id="campaign-form" method="post" action=(self.action) {
                 (self.visitor.csrf_field())
                 // The button that the Enter key presses.
@@ -150,7 +151,9 @@ impl CampaignForm<'_> {
                     @if let Some(fault) = fault { p class="fault" { (fault) } }
                 };
             }
-            Input::Lines(rows) | Input::Json(rows) | Input::TextOrJson(rows) => Kind::Lines(rows),
+            Input::Lines(rows) | Input::TextOrJson(rows) => Kind::Lines(rows),
+            Input::Html(rows) => Kind::Code { rows, mode: "htmlmixed" },
+            Input::Json(rows) => Kind::Code { rows, mode: "application/json" },
             Input::Line | Input::Number | Input::Days | Input::Tags | Input::Moment => Kind::Text,
         };
         let mut field = Field::text(name, spec.label, text).of(kind).fault(fault.as_deref());

@@ -6,6 +6,7 @@ mod editor;
 mod fields;
 mod form;
 mod frame;
+mod heat;
 mod launch;
 mod list;
 mod offers;
@@ -43,6 +44,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/campaigns/{campaignId}/launch", get(launch::show))
         .route("/console/campaigns/{campaignId}/test", get(trial::show).post(trial::send))
         .route("/console/campaigns/{campaignId}/message", get(trial::framed))
+        .route("/console/campaigns/{campaignId}/clicks", get(heat::framed))
         .route("/console/campaigns/{campaignId}/typed", post(typed::show))
         .route("/console/campaigns/{campaignId}/versions", get(versions::show))
         .route("/console/campaigns/{campaignId}/progress", get(progress::part))

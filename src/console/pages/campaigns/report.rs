@@ -12,7 +12,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 use web::auth::ScopeName;
 
-use super::{Campaign, Whole, find, frame, parts, progress, results, variant_report};
+use super::{Campaign, Whole, find, frame, heat, parts, progress, results, variant_report};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -23,6 +23,14 @@ use crate::{
 /// The id of the numbers, which take long.
 const NUMBERS: &str = "report-numbers";
 
+/// Models that credit conversions to messages.
+const ATTRIBUTION: [Choice<'static>; 4] = [
+    Choice { value: "", label: "As the campaign says" },
+    Choice { value: "first_touch", label: "To the first message" },
+    Choice { value: "last_touch", label: "To the last message" },
+    Choice { value: "linear", label: "To all in equal parts" },
+];
+
 /// Messages of this time, and the recipient to look up.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -30,6 +38,8 @@ pub(super) struct Asked {
     from: String,
     to: String,
     person: String,
+    /// The model that credits conversions and revenue; that of the campaign by default.
+    attribution: String,
     /// `on` where the numbers, which take long, are on the page.
     numbers: String,
 }
@@ -58,7 +68,7 @@ pub(super) async fn page(
         (progress)
         (filters(campaign, asked))
         @if asked.numbers == "on" {
-            (numbers(visitor, campaign, asked).await)
+            (numbers(visitor, whole, asked).await)
         } @else {
             (view::later(NUMBERS, &address_of_numbers(campaign, asked), "the numbers"))
         }
@@ -77,12 +87,14 @@ fn address_of_numbers(campaign: &Campaign, asked: &Asked) -> String {
     query
         .append_pair("from", &asked.from)
         .append_pair("to", &asked.to)
+        .append_pair("attribution", &asked.attribution)
         .append_pair("numbers", "on");
     format!("{}?{}", campaign.path_of("report"), query.finish())
 }
 
 /// The reports of the API.
-async fn numbers(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
+async fn numbers(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
+    let campaign = &whole.campaign;
     let ask = |report: &'static str| ranged(visitor, campaign, report, asked);
     let (stats, variants, links, failures, times) = future::join5(
         ask("stats"),
@@ -98,6 +110,7 @@ async fn numbers(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Marku
             (part("Results", stats, results::all))
             (part("Variants", variants, variant_report::all))
             (part("Links", links, parts::links))
+            (heat::card(whole, &asked.from, &asked.to))
             (part("Time to engage", times, parts::times))
             (part("Failures", failures, parts::failures))
         }
@@ -157,6 +170,9 @@ async fn ranged(
             .query_if("startDate", Some(asked.from.trim()))
             .query_if("endDate", Some(asked.to.trim()));
     }
+    if report == "stats" {
+        call = call.query_if("attributionModel", Some(&asked.attribution));
+    }
     call.read().await
 }
 
@@ -165,6 +181,7 @@ fn filters(campaign: &Campaign, asked: &Asked) -> Markup {
         form class="filters" method="get" action=(campaign.path_of("report")) {
             (view::field(&Field::text("from", "Messages from", &asked.from).hint("Such as 2030-03-01")))
             (view::field(&Field::text("to", "To", &asked.to)))
+            (view::select("attribution", "Goals and revenue credited", &asked.attribution, &ATTRIBUTION))
             button class="button" type="submit" { "Show" }
         }
         @if !(asked.from.trim().is_empty() && asked.to.trim().is_empty()) {

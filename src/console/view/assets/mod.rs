@@ -44,6 +44,17 @@ const SOURCES: &[Source] = &[
     Source { name: "console.js", content_type: JS, bytes: include_bytes!("files/console.js") },
     Source { name: "import.js", content_type: JS, bytes: include_bytes!("files/import.js") },
     Source { name: "live.js", content_type: JS, bytes: include_bytes!("files/live.js") },
+    Source {
+        name: "codemirror.css",
+        content_type: CSS,
+        bytes: include_bytes!("files/codemirror.css"),
+    },
+    Source {
+        name: "codemirror.js",
+        content_type: JS,
+        bytes: include_bytes!("files/codemirror.js"),
+    },
+    Source { name: "editor.js", content_type: JS, bytes: include_bytes!("files/editor.js") },
     Source { name: "chart.js", content_type: JS, bytes: include_bytes!("files/chart.js") },
 ];
 const CSS: &str = "text/css; charset=utf-8";

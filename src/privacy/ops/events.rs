@@ -18,6 +18,8 @@ use crate::{
 /// Most identifiers of a statement, each some 130 bytes of it: ClickHouse takes 2 MiB at most.
 const IDS_MAX: usize = 12_000;
 const POLL_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause between two looks at mutations: each look writes out the statements of all that are under way.
+const POLL_PAUSE_MAX: Duration = Duration::from_secs(2);
 const PARTS_POLL_PAUSE: Duration = Duration::from_millis(500);
 /// Longest wait for old parts in one attempt: what reads them lets go before.
 const PARTS_MAX: Duration = Duration::from_mins(5);
@@ -134,8 +136,10 @@ async fn mutate(analytics: &Analytics, everyone: &[HashedPeople], stage: Stage) 
     for people in everyone {
         people.begin(analytics, stage).await?;
     }
+    let mut pause = POLL_PAUSE;
     while erasure::is_mutating(analytics).await? {
-        sleep(POLL_PAUSE).await;
+        sleep(pause).await;
+        pause = (pause * 3 / 2).min(POLL_PAUSE_MAX);
     }
     Ok(())
 }

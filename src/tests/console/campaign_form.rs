@@ -103,13 +103,24 @@ async fn html_is_typed_in_an_editor_that_fills_its_field() {
     let address = made(&workspace, &body).await;
     tab.go(link(&workspace, "*").await.as_str()).await;
     tab.go(&format!("{}{address}", server().url)).await;
-    tab.until("document.querySelectorAll('.CodeMirror').length === 1").await;
-    let label =
-        "document.querySelector('.CodeMirror [contenteditable]').getAttribute('aria-label')";
+    tab.until(
+        "document.querySelectorAll('textarea[data-code=htmlmixed] + .CodeMirror').length === 1",
+    )
+    .await;
+    let label = "document.querySelector('textarea[data-code=htmlmixed] + .CodeMirror [contenteditable]').getAttribute('aria-label')";
     assert_eq!(tab.value(label).await, "HTML");
-    assert_eq!(tab.value("document.querySelector('.CodeMirror .cm-tag') !== null").await, true);
+    assert_eq!(
+        tab.value(
+            "document.querySelector('textarea[data-code=htmlmixed] + .CodeMirror .cm-tag') !== null"
+        )
+        .await,
+        true
+    );
     // As a keyboard does it.
-    tab.value("document.querySelector('.CodeMirror').CodeMirror.focus()").await;
+    tab.value(
+        "document.querySelector('textarea[data-code=htmlmixed] + .CodeMirror').CodeMirror.focus()",
+    )
+    .await;
     tab.command("Input.insertText", json!({"text": "<b>New</b>"})).await;
     tab.until(
         "document.getElementById('variants[0].message.html').value.startsWith('<b>New</b><p>Old')",
@@ -117,12 +128,17 @@ async fn html_is_typed_in_an_editor_that_fills_its_field() {
     .await;
     // What is typed survives that other fields come.
     tab.click("button.button[value=add-variant]").await;
-    tab.until("document.querySelectorAll('.CodeMirror').length === 2").await;
-    let first =
-        "document.querySelector('.CodeMirror').CodeMirror.getValue().startsWith('<b>New</b>')";
+    tab.until(
+        "document.querySelectorAll('textarea[data-code=htmlmixed] + .CodeMirror').length === 2",
+    )
+    .await;
+    let first = "document.querySelector('textarea[data-code=htmlmixed] + .CodeMirror').CodeMirror.getValue().startsWith('<b>New</b>')";
     assert_eq!(tab.value(first).await, true);
     tab.click("button.button[value='remove-variant 1']").await;
-    tab.until("document.querySelectorAll('.CodeMirror').length === 1").await;
+    tab.until(
+        "document.querySelectorAll('textarea[data-code=htmlmixed] + .CodeMirror').length === 1",
+    )
+    .await;
     tab.click("button.primary[value=save]").await;
     eventually("it is saved", || async {
         let saved = of(&workspace, &address).await;

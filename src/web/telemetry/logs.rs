@@ -87,6 +87,7 @@ mod tests {
             let name = match *member {
                 "." => "millrace",
                 "analytics/embedded" => "clickhouse_embedded",
+                "src/console/view" => "console_view",
                 // Separate programs, and a crate without code.
                 "loadtest" | "src/tests/tidy" | "src/workspace_hack" => continue,
                 path => path.rsplit('/').next().unwrap(),

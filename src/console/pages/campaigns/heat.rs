@@ -56,14 +56,18 @@ struct Email<'w> {
     html: &'w str,
 }
 
+impl<'w> Email<'w> {
+    /// A variant that has HTML.
+    fn of(variant: &'w Value) -> Option<Self> {
+        let html = variant["message"]["html"].as_str().filter(|html| !html.is_empty())?;
+        Some(Self { id: variant["id"].as_str()?, name: variant["name"].as_str()?, html })
+    }
+}
+
 /// The variants that have HTML.
 fn emails(whole: &Whole) -> Vec<Email<'_>> {
     let variants = whole.value["variants"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let email = |variant: &'_ Value| -> Option<Email<'_>> {
-        let html = variant["message"]["html"].as_str().filter(|html| !html.is_empty())?;
-        Some(Email { id: variant["id"].as_str()?, name: variant["name"].as_str()?, html })
-    };
-    variants.iter().filter_map(email).collect()
+    variants.iter().filter_map(Email::of).collect()
 }
 
 /// The emails of a campaign with the clicks on their links; nothing where no variant has HTML.
@@ -131,10 +135,7 @@ fn marked(html: &str, clicks: &BTreeMap<String, u64>) -> PageResult<String> {
         link.after(&badge(people, most).into_string(), ContentType::Html);
         Ok(())
     });
-    let settings = RewriteStrSettings {
-        element_content_handlers: vec![mark],
-        ..RewriteStrSettings::default()
-    };
+    let settings = RewriteStrSettings::new().append_element_content_handler(mark);
     rewrite_str(html, settings).map_err(|fault| Failure::internal(&fault))
 }
 

@@ -24,7 +24,8 @@ pub use self::{
     operand::{Bound, Moment, Scalar, Span},
     path::Path,
     query::{
-        AudienceQuery, Excluded, Exclusion, Measured, Member, Person, Preview, Reached, Recipient,
+        AudienceQuery, Excluded, Exclusion, Measured, MeasuredByChannel, Member, Person, Preview,
+        Reached, Recipient,
     },
     saved::{
         NO_SUCH_SEGMENT, NamedTargeting, SEGMENTS_MAX, SavedTargetings, SegmentName, SegmentUse,

@@ -78,6 +78,15 @@ pub struct Measured {
     pub excluded: Excluded,
 }
 
+/// The size of an audience on each channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MeasuredByChannel {
+    /// Active profiles that match the targeting.
+    pub matched: u64,
+    /// Matching profiles that a message can reach, in the order of [`Channel::ALL`].
+    pub reachable: [u64; Channel::ALL.len()],
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub user: UserId,

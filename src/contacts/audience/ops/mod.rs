@@ -14,8 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     model::{
-        AudienceQuery, Filter, Measured, Person, Preview, Reached, Recipient, SavedTargetings,
-        Targeting,
+        AudienceQuery, Filter, Measured, MeasuredByChannel, Person, Preview, Reached, Recipient,
+        SavedTargetings, Targeting,
     },
     store::{
         self,
@@ -155,14 +155,13 @@ impl<'a> Audience<'a> {
         measure::measure(tx, frame).await
     }
 
-    /// The size of the audience, were it sent to on this channel.
+    /// The size of the audience, were it sent to on each channel.
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub async fn measure_on(&mut self, channel: Channel) -> Result<Measured> {
-        let query = AudienceQuery { channel: Some(channel), ..*self.query };
+    pub async fn measure_by_channel(&mut self) -> Result<MeasuredByChannel> {
         let (tx, frame) = self.parts();
-        measure::measure(tx, Frame { query: &query, ..frame }).await
+        measure::measure_by_channel(tx, frame).await
     }
 
     /// A page of matching profiles, latest change first.

@@ -5,7 +5,7 @@ use audience::{
     ops::Audience,
 };
 use contacts::ContactState;
-use kernel::{Channel, Result, SegmentId, UserId, WorkspaceId, page::PageWindow};
+use kernel::{Result, SegmentId, UserId, WorkspaceId, page::PageWindow};
 use web::Services;
 
 use super::NOT_FOUND;
@@ -57,14 +57,9 @@ pub(super) async fn measure(
 ) -> Result<SegmentCount> {
     let query = AudienceQuery { targeting: Some(targeting), ..AudienceQuery::default() };
     let mut audience = Audience::open_segment(app, workspace, &query).await?;
-    let mut found = SegmentCount::default();
-    for (channel, reach) in Channel::ALL.into_iter().zip(&mut found.reach) {
-        let measured = audience.measure_on(channel).await?;
-        found.count = measured.matched;
-        *reach = measured.reachable;
-    }
+    let measured = audience.measure_by_channel().await?;
     audience.close().await?;
-    Ok(found)
+    Ok(SegmentCount { count: measured.matched, reach: measured.reachable })
 }
 
 /// A page of the members of a segment, latest change first, and their total number.

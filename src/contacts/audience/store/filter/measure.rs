@@ -14,7 +14,7 @@ use super::{
     user_id,
 };
 use crate::{
-    model::{Measured, SubscriptionPreference},
+    model::{AudienceQuery, Measured, MeasuredByChannel, SubscriptionPreference},
     store::refused,
 };
 
@@ -34,6 +34,42 @@ pub(crate) async fn measure_with_latest(
     found.sort_unstable_by(|one, other| other.cmp(one));
     let ids = found.iter().map(|(_, id)| user_id(id)).collect::<Result<Vec<UserId>>>()?;
     Ok((measured, ids))
+}
+
+/// The number of matching profiles, and how many of them can be reached on each channel, in one scan where possible.
+pub(crate) async fn measure_by_channel(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+) -> Result<MeasuredByChannel> {
+    let mut measured = MeasuredByChannel::default();
+    if preference(frame) == SubscriptionPreference::OptedInOnly {
+        for (channel, reachable) in Channel::ALL.into_iter().zip(&mut measured.reachable) {
+            let query = AudienceQuery { channel: Some(channel), ..*frame.query };
+            let of_channel = measure(tx, Frame { query: &query, ..frame }).await?;
+            measured.matched = of_channel.matched;
+            *reachable = of_channel.reachable;
+        }
+        return Ok(measured);
+    }
+    let mut statement = Statement::new(frame, "select count(*)");
+    for (place, channel) in Channel::ALL.into_iter().enumerate() {
+        let [missing, unusable] = address_faults(channel);
+        statement.sql.push(format!(
+            ", count(*) filter (where not ({missing}) and not ({unusable}) and e{place}.user_id is null)"
+        ));
+    }
+    statement.push_from();
+    for (place, channel) in Channel::ALL.into_iter().enumerate() {
+        statement.sql.push(" left join (select distinct user_id from (");
+        statement.exceptions(channel);
+        statement.sql.push(format!(") known) e{place} on e{place}.user_id = u.id"));
+    }
+    statement.audience();
+    let row = only_row(tx, statement).await?;
+    let [matched, reachable @ ..] = numbers::<{ 1 + Channel::ALL.len() }>(&row)?;
+    measured.matched = matched.unsigned_abs();
+    measured.reachable = reachable.map(i64::unsigned_abs);
+    Ok(measured)
 }
 
 /// Profiles with the times of their latest changes.

@@ -161,6 +161,34 @@ async fn home_counts_what_the_api_counts() {
 }
 
 #[tokio::test]
+async fn home_names_campaigns_that_failed_or_wait_for_a_provider() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    assert!(!person.get("/console").await.text.contains("failed: "));
+    let email = |name: &str| {
+        json!({"name": name, "channel": "email", "variants": [{"id": "a", "name": "A", "weight": 100,
+            "message": {"subject": "Hi", "html": "<p>{{ unsubscribe_url }}</p>"}}]})
+    };
+    let now = workspace.api.post("/campaigns", &email("<b>Now"), 201).await.json();
+    let send = format!("/campaigns/{}/send", now["id"].as_str().unwrap());
+    workspace.api.post(&send, &json!({}), 200).await;
+    let mut later = email("Later");
+    (later["sendType"], later["scheduledAt"]) = (json!("scheduled"), json!("2040-07-01T09:00:00Z"));
+    workspace.api.post("/campaigns", &later, 201).await;
+    let seen = crate::kit::eventually("home names both campaigns", || async {
+        let seen = person.get("/console").await;
+        let is_named = |text: &str| seen.text.contains(text);
+        (is_named("failed: no provider is set for channel email")
+            && is_named("Later</bdi></a> waits: no provider is set for Email"))
+        .then_some(seen)
+    })
+    .await;
+    assert!(seen.text.contains("&lt;b&gt;Now") && !seen.text.contains("<b>Now"), "{}", seen.text);
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    assert!(!reader.get("/console").await.text.contains("waits: "));
+}
+
+#[tokio::test]
 async fn pages_fit_every_screen_and_break_no_policy() {
     let tab = match BrowserTab::open().await {
         Ok(tab) => tab,

@@ -1,5 +1,6 @@
 //! `/console`: what happens now, and what needs attention.
 
+mod campaigns;
 mod vitals;
 
 use axum::{
@@ -53,14 +54,16 @@ async fn show(
     Query(asked): Query<Asked>,
 ) -> Response {
     let metrics = visitor.may(ScopeName::SettingsRead).then(|| Metrics::read(state.services()));
-    let attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
-    let (people, campaigns, refused, sent) = future::join4(
+    let mut attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
+    let (people, running, refused, sent, of_campaigns) = future::join5(
         people(&visitor),
-        campaigns(&visitor),
+        running(&visitor),
         refused(&visitor),
         sent_today(&visitor),
+        campaigns::attention(&visitor),
     )
     .await;
+    attention.extend(of_campaigns);
     let is_new = matches!(&people, Some(Ok(0))) && has_no_events(&visitor).await;
     let content = html! {
         h1 { "Home" }
@@ -72,8 +75,8 @@ async fn show(
                 @let tone = if matches!(refused, Ok(1..)) { Tone::Warning } else { Tone::Neutral };
                 (count_figure("Refused in 24 hours", refused, Some("/console/live?status=rejected"), tone))
             }
-            @if let Some(campaigns) = &campaigns {
-                @let total = campaigns.as_ref().map(|it| it.pagination.total).map_err(Clone::clone);
+            @if let Some(running) = &running {
+                @let total = running.as_ref().map(|it| it.pagination.total).map_err(Clone::clone);
                 (count_figure("Running campaigns", &total, Some("/console/campaigns?status=active"), Tone::Neutral))
             }
             @if let Some(sent) = &sent {
@@ -90,7 +93,7 @@ async fn show(
                 (view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour"))
             }
         }
-        @if let Some(campaigns) = &campaigns { (campaigns_card(campaigns)) }
+        @if let Some(running) = &running { (running_card(running)) }
     };
     visitor.page(&ENTRY, ENTRY.name, &content)
 }
@@ -156,13 +159,13 @@ struct Campaign {
     channel: String,
 }
 
-async fn campaigns(visitor: &Visitor) -> Option<PageResult<Campaigns>> {
+async fn running(visitor: &Visitor) -> Option<PageResult<Campaigns>> {
     visitor.may(ScopeName::CampaignsRead).then_some(())?;
     let call = visitor.get("/campaigns").query("status", "active").query("limit", CAMPAIGNS_SHOWN);
     Some(call.read().await)
 }
 
-fn campaigns_card(campaigns: &PageResult<Campaigns>) -> Markup {
+fn running_card(campaigns: &PageResult<Campaigns>) -> Markup {
     let campaigns = match campaigns {
         Ok(campaigns) => campaigns,
         Err(failure) => return failure.card("Running campaigns"),

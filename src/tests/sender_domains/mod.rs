@@ -189,7 +189,8 @@ async fn a_dns_timeout_changes_no_status() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_domains_and_one_too_many_are_refused() {
-    let api = &shared().await.workspace().await;
+    let shared = shared().await;
+    let api = &shared.workspace().await;
     let not_a_domain = "domain must be a domain name such as example.com";
     for (body, problem) in [
         (json!({}), "domain is required"),

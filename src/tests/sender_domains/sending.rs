@@ -107,7 +107,8 @@ async fn launch_checks_warn_of_missing_dns_records() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn domains_of_the_channel_can_be_used_by_every_workspace() {
-    let api = &shared().await.workspace().await;
+    let shared = shared().await;
+    let api = &shared.workspace().await;
     let person = &person(api).await;
     for from in [
         "hello@example.test",

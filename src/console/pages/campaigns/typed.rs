@@ -17,7 +17,7 @@ use crate::{
     visitor::{Form, Visitor},
 };
 
-/// Fields of the form that say whom and what to show.
+/// Fields of the form with the person, the variant and the width of the preview.
 pub(super) const PERSON: &str = "preview.person";
 pub(super) const VARIANT: &str = "preview.variant";
 pub(super) const DEVICE: &str = "preview.device";

@@ -73,15 +73,24 @@ impl Analytics {
         let newest = self.client().query_raw(NEWEST).param("month", month.month);
         let through_seq: u64 = newest.fetch_one().await?;
         let statement = match month.month {
-            ORDERS => "OPTIMIZE TABLE orders FINAL".to_owned(),
-            month => format!("OPTIMIZE TABLE events PARTITION {month} FINAL"),
+            ORDERS => Some("OPTIMIZE TABLE orders FINAL".to_owned()),
+            // ClickHouse refuses to optimise a partition without rows.
+            month if self.has_rows(month).await? => {
+                Some(format!("OPTIMIZE TABLE events PARTITION {month} FINAL"))
+            }
+            _ => None,
         };
-        self.client()
-            .query_raw(&statement)
-            .with_setting("optimize_throw_if_noop", "1")
-            .execute()
-            .await?;
+        if let Some(statement) = statement {
+            let optimize = self.client().query_raw(&statement);
+            optimize.with_setting("optimize_throw_if_noop", "1").execute().await?;
+        }
         self.record(month.month, month.generation, true, through_seq).await
+    }
+
+    async fn has_rows(&self, month: u32) -> Result<bool, AnalyticsError> {
+        const ANY: &str = "SELECT count() FROM (SELECT 1 FROM events WHERE toYYYYMM(day) = {month:UInt32} LIMIT 1)";
+        let found: u64 = self.client().query_raw(ANY).param("month", month).fetch_one().await?;
+        Ok(found > 0)
     }
 
     /// Records that rows of these months (`toYYYYMM(day)`) may soon repeat others, in `events` and `orders`, and waits

@@ -2,8 +2,9 @@
 
 use clap::Subcommand;
 use config::Settings;
+use contacts::events::ops::dead_letters;
 use engines::DataDir;
-use ingest::pipeline::dead_letters::{self, DeadLetter};
+use ingest::pipeline::dead_letters::{DeadLetter, list};
 use kernel::Timestamp;
 
 use super::{output, stores};
@@ -20,18 +21,15 @@ pub(super) async fn run(command: DeadLetters, settings: &Settings) -> anyhow::Re
     let folder = DataDir::open(&settings.data_dir)?.dead_letters();
     match command {
         DeadLetters::List => {
-            let letters = dead_letters::list(&folder)?;
+            let letters = list(&folder)?;
             let head =
                 ["ID", "REFUSED AT", "WORKSPACE", "EVENT ID", "EVENT NAME", "CODE", "REASON"];
             output::table(head, letters.into_iter().map(cells))
         }
         DeadLetters::Retry => {
             let report = stores::with_clickhouse(settings, async |analytics| {
-                let months = dead_letters::months(&folder)?;
-                if settings.clickhouse_url.is_none() && !months.is_empty() {
-                    analytics.mark_repeats_possible(&months).await?;
-                }
-                Ok(dead_letters::retry(&folder, analytics.client()).await?)
+                let retry = dead_letters::begin_all(&folder)?;
+                Ok(dead_letters::run(retry, analytics, settings.clickhouse_url.is_none()).await?)
             })
             .await?;
             output::line(&format!(

@@ -15,7 +15,6 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
-    audit_log::Author,
     auth::{Caller, ScopeSet, scope},
     http::{ApiResult, Body, BodyFor, FromPath, OffsetPage, PathOf, Query, Requester},
 };
@@ -200,7 +199,7 @@ fn administrator(
 ) -> Administrator {
     Administrator {
         workspace: caller.workspace(),
-        author: Author { actor: caller.actor(), requester, now: app.clock().now() },
+        author: app.author(caller.actor(), requester),
         scopes: caller.scopes(),
     }
 }

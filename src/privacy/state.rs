@@ -1,6 +1,6 @@
 //! What privacy requests work on.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use ingest::spool::Spool;
 use web::Services;
@@ -17,8 +17,6 @@ pub struct PrivacyParts {
     pub services: Services,
     /// The spool of this process.
     pub spool: Spool,
-    /// The folder of its dead letters.
-    pub dead_letters_dir: PathBuf,
     /// Its list of erasures.
     pub erasures: ErasuresFile,
 }

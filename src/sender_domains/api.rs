@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, BodyFor, OptionalBody, PathOf},
+    http::{ApiResult, Body, BodyFor, OptionalBody, PathOf, Requester},
 };
 
 use super::{
@@ -117,9 +117,11 @@ struct SenderDomains {
 async fn add_sender_domain(
     State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     Body(NewDomain(domain)): Body<NewDomain>,
 ) -> ApiResult<(StatusCode, Json<SenderDomain>)> {
-    let added = ops::add(&app, caller.workspace(), domain).await?;
+    let author = app.author(caller.actor(), requester);
+    let added = ops::add(&app, caller.workspace(), &author, domain).await?;
     Ok((StatusCode::CREATED, Json(SenderDomain::of(added, app.sender_setup()))))
 }
 
@@ -187,8 +189,10 @@ async fn verify_sender_domain(
 async fn delete_sender_domain(
     State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     PathOf(id): PathOf<SenderDomainId>,
 ) -> ApiResult<StatusCode> {
-    ops::delete(&app, caller.workspace(), id).await?;
+    let author = app.author(caller.actor(), requester);
+    ops::delete(&app, caller.workspace(), &author, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

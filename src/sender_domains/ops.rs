@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use kernel::{EmailAddress, Error, Result, SenderDomainId, WorkspaceId};
 use sqlx::{PgExecutor, PgPool};
+use web::audit_log::{self, Author, Change, Entry};
 
 use crate::{
     SenderDomainState,
@@ -25,9 +26,10 @@ const TOKEN_BYTES: usize = 20;
 pub async fn add(
     app: &SenderDomainState,
     workspace: WorkspaceId,
+    author: &Author,
     domain: String,
 ) -> Result<SenderDomain> {
-    let now = app.clock().now();
+    let now = author.now;
     let new = SenderDomain {
         id: SenderDomainId::mint(now),
         domain,
@@ -39,7 +41,12 @@ pub async fn add(
         verified_at: None,
         created_at: now,
     };
-    store::insert(app.db(), workspace, &new).await?;
+    let mut tx = app.db().begin().await?;
+    store::insert(&mut tx, workspace, &new).await?;
+    let id = new.id.to_string();
+    let entry = Entry::named(Change::SenderDomainAdded, &id, &new.domain);
+    audit_log::append(&mut tx, workspace, author, entry).await?;
+    tx.commit().await?;
     Ok(new)
 }
 
@@ -68,9 +75,16 @@ pub async fn find(
 pub async fn delete(
     app: &SenderDomainState,
     workspace: WorkspaceId,
+    author: &Author,
     id: SenderDomainId,
 ) -> Result<()> {
-    if store::delete(app.db(), workspace, id).await? { Ok(()) } else { Err(NOT_FOUND) }
+    let mut tx = app.db().begin().await?;
+    let domain = store::delete(&mut *tx, workspace, id).await?.ok_or(NOT_FOUND)?;
+    let id = id.to_string();
+    let entry = Entry::named(Change::SenderDomainDeleted, &id, &domain);
+    audit_log::append(&mut tx, workspace, author, entry).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Checks the DNS records of a domain now.

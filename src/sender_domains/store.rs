@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Error, Result, SenderDomainId, Timestamp, WorkspaceId};
-use sqlx::{PgExecutor, PgPool, types::Json};
+use sqlx::{PgConnection, PgExecutor, types::Json};
 use uuid::Uuid;
 use web::db::ResultExt as _;
 
@@ -46,8 +46,11 @@ impl TryFrom<Row> for SenderDomain {
 
 /// # Errors
 /// A conflict if the workspace has it; a bad request if the workspace has the maximum number.
-pub(super) async fn insert(db: &PgPool, workspace: WorkspaceId, new: &SenderDomain) -> Result<()> {
-    let mut tx = db.begin().await?;
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    new: &SenderDomain,
+) -> Result<()> {
     // Serialised in a workspace, so that the limit holds.
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_one(&mut *tx)
@@ -84,10 +87,9 @@ pub(super) async fn insert(db: &PgPool, workspace: WorkspaceId, new: &SenderDoma
         Json(&new.findings) as _,
         new.created_at.utc(),
     )
-    .execute(&mut *tx)
+    .execute(tx)
     .await
     .on_constraint(DOMAIN_UNIQUE, conflict)?;
-    tx.commit().await?;
     Ok(())
 }
 
@@ -168,20 +170,18 @@ pub(super) async fn record_check(
     row.map(SenderDomain::try_from).transpose()
 }
 
-/// Deletes a domain; false if it does not exist.
+/// Deletes a domain and returns its name; none if it does not exist.
 pub(super) async fn delete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: SenderDomainId,
-) -> Result<bool> {
-    let done = sqlx::query!(
-        "delete from sender_domain where workspace_id = $1 and id = $2",
+) -> Result<Option<String>> {
+    let deleted = sqlx::query_scalar!(
+        "delete from sender_domain where workspace_id = $1 and id = $2 returning domain",
         workspace.uuid(),
         id.uuid(),
-    )
-    .execute(db)
-    .await?;
-    Ok(done.rows_affected() > 0)
+    );
+    Ok(deleted.fetch_optional(db).await?)
 }
 
 /// A verified domain, with the name of its workspace.

@@ -508,13 +508,7 @@ fn assemble(
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
             .with_limits(read_limits(&settings.engines)),
         readiness: Readiness::new().of(spool.clone(), workers),
-        intake: Intake::new(
-            spool,
-            IntakeOptions {
-                window_entries: settings.ingest.window_entries,
-                last_arrival_number: 0,
-            },
-        ),
+        intake: intake(settings, spool),
         body_budget: BodyBudget::new(body_limits(&settings.http)),
         rate_limits: rate_limits(&settings.rate_limits),
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
@@ -522,6 +516,8 @@ fn assemble(
         sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
         countries: Countries::new(settings.phone_numbers.country),
         data_days: stores::retention_options(settings).days,
+        dead_letters_dir: data_dir.dead_letters(),
+        is_only_writer: settings.clickhouse_url.is_none(),
         recorder,
         clock,
         db,
@@ -562,6 +558,11 @@ fn assemble(
     })
 }
 
+fn intake(settings: &Settings, spool: Spool) -> Intake {
+    let window_entries = settings.ingest.window_entries;
+    Intake::new(spool, IntakeOptions { window_entries, last_arrival_number: 0 })
+}
+
 fn sessions(settings: &Settings, data_dir: &DataDir) -> anyhow::Result<Sessions> {
     Ok(match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
@@ -581,7 +582,6 @@ fn privacy(data_dir: &DataDir, spool: Spool, services: &Services) -> PrivacyStat
     PrivacyState::new(PrivacyParts {
         services: services.clone(),
         spool,
-        dead_letters_dir: data_dir.dead_letters(),
         erasures: ErasuresFile::of(data_dir.path()),
     })
 }

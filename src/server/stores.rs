@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use analytics::{Analytics, AnalyticsError, events};
+use analytics::{AnalyticsError, events};
 use config::Settings;
 use engines::DataDir;
 use ingest::{
+    pipeline::dead_letters,
     pipeline::{LandedKeysOptions, Limits, Pipeline, PipelineOptions},
     spool::Spool,
     window::EventKey,
@@ -140,7 +141,7 @@ pub(super) fn prove_uniqueness(
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
             loop {
-                let pause = match heartbeat.waiting(collapse_next(app.analytics())).await {
+                let pause = match heartbeat.waiting(collapse_next(&app)).await {
                     Ok(()) => UNIQUENESS_INTERVAL,
                     Err(error) => {
                         tracing::warn!(%error, "repeats were not collapsed, trying again");
@@ -153,12 +154,18 @@ pub(super) fn prove_uniqueness(
     }));
 }
 
-/// Asks where repeats are possible, and collapses the newest such month.
-async fn collapse_next(analytics: &Analytics) -> Result<(), AnalyticsError> {
+/// Asks where repeats are possible, and collapses the newest such month. While dead letters are retried, the months that
+/// were marked for them are left: their rows are still to come.
+async fn collapse_next(app: &App) -> kernel::Result<()> {
+    let analytics = app.analytics();
     let months = analytics.refresh_uniqueness().await?;
     #[expect(clippy::cast_precision_loss, reason = "few months")]
     metrics_catalogue::CLICKHOUSE_MONTHS_NOT_UNIQUE.set(months.len() as f64);
     let Some(month) = months.last() else { return Ok(()) };
+    // Asked after the months: a mark that was read was made by a retry that has the lock, or has ended.
+    if dead_letters::is_retrying(app.dead_letters_dir()).map_err(kernel::Error::internal)? {
+        return Ok(());
+    }
     let began = std::time::Instant::now();
     analytics.collapse(*month).await?;
     let (left, seconds) = (months.len() - 1, began.elapsed().as_secs_f64());

@@ -1,6 +1,10 @@
 //! The services that the handlers of every area use.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use analytics::Analytics;
 use axum::extract::FromRef;
@@ -9,10 +13,11 @@ use kernel::{Clock, Country, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::{
+    audit_log::Author,
     auth::Auth,
     countries::Countries,
     db,
-    http::{BodyBudget, TrustedProxies, health::Readiness, rate_limits::RateLimits},
+    http::{BodyBudget, Requester, TrustedProxies, health::Readiness, rate_limits::RateLimits},
     links::Links,
     telemetry::recorder::Recorder,
     workspaces::{self, DataDays},
@@ -46,6 +51,10 @@ pub struct ServiceParts {
     pub countries: Countries,
     /// After how many days data of workspaces without days of their own is deleted.
     pub data_days: DataDays,
+    /// The folder with the dead letters of this process.
+    pub dead_letters_dir: PathBuf,
+    /// Whether this process is the only one that writes into ClickHouse.
+    pub is_only_writer: bool,
 }
 
 impl Services {
@@ -92,6 +101,21 @@ impl Services {
             metrics_catalogue::CLICKHOUSE_QUERIES.with([state]).set(count);
         }
         self.recorder().render()
+    }
+
+    /// The folder with the dead letters of this process.
+    pub fn dead_letters_dir(&self) -> &Path {
+        &self.0.dead_letters_dir
+    }
+
+    /// Whether this process is the only one that writes into ClickHouse.
+    pub fn is_only_writer(&self) -> bool {
+        self.0.is_only_writer
+    }
+
+    /// The author of a change that is made now.
+    pub fn author(&self, actor: String, requester: Requester) -> Author {
+        Author { actor, requester, now: self.clock().now() }
     }
 
     pub fn rate_limits(&self) -> &RateLimits {

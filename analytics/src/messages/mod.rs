@@ -14,6 +14,7 @@ mod in_app;
 mod links;
 mod outcomes;
 mod people;
+mod person;
 mod recipients;
 mod rewards;
 mod spans;
@@ -23,6 +24,6 @@ mod units;
 
 pub use self::{
     attribution::*, conversions::*, counts::*, delays::*, failures::*, harms::*, history::*,
-    in_app::*, links::*, outcomes::*, people::*, recipients::*, rewards::*, spans::*, timeline::*,
-    touches::*, units::*,
+    in_app::*, links::*, outcomes::*, people::*, person::*, recipients::*, rewards::*, spans::*,
+    timeline::*, touches::*, units::*,
 };

@@ -14,7 +14,7 @@ use web::{
     http::{ApiError, ApiResult, Body, BodyFor, quota::Quota},
 };
 
-use super::{BODY_BYTES_MAX, TO_CHARS_MAX, USER_ID_CHARS_MAX};
+use super::{BODY_BYTES_MAX, TestRecipient};
 use crate::{
     DeliveryState,
     ops::{
@@ -83,35 +83,20 @@ described!(
 
 impl FromFields for ChannelTestRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let request = Self {
-            user: body
-                .optional("userId")
-                .about(
-                    "The profile it is sent to unless `to` says otherwise: the internal id, or the caller's own. \
-                     One of `userId` and `to` is needed.",
-                )
-                .text(0..=USER_ID_CHARS_MAX),
-            to: body
-                .optional("to")
-                .about(
-                    "The address it goes to: an email address or a phone number; for push the id that the gateway \
-                     knows.",
-                )
-                .text(0..=TO_CHARS_MAX),
-            template_id: body
-                .optional("templateId")
-                .about(
-                    "An approved template without variables: Viber needs one, and WhatsApp for recipients who did \
-                     not write within the last day.",
-                )
-                .text(1..=TEMPLATE_ID_CHARS_MAX),
-        };
-        let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let request = Self { user: non_blank(request.user), to: non_blank(request.to), ..request };
-        if request.user.is_none() && request.to.is_none() && body.is_clean() {
-            body.refuse("userId", "or to is required");
-        }
-        request
+        let recipient = TestRecipient::read(
+            body,
+            "The profile it is sent to unless `to` says otherwise: the internal id, or the caller's own. One of \
+             `userId` and `to` is needed.",
+        );
+        let template_id = body
+            .optional("templateId")
+            .about(
+                "An approved template without variables: Viber needs one, and WhatsApp for recipients who did \
+                 not write within the last day.",
+            )
+            .text(1..=TEMPLATE_ID_CHARS_MAX);
+        recipient.require(body);
+        Self { user: recipient.user, to: recipient.to, template_id }
     }
 }
 

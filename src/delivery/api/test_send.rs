@@ -21,7 +21,7 @@ use web::{
     http::{ApiError, ApiResult, Body, BodyFor, openapi, quota::Quota},
 };
 
-use super::{BODY_BYTES_MAX, TO_CHARS_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
+use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, TestRecipient, bounded_object};
 use crate::{
     DeliveryState,
     model::{Segments, message::channel_name, segments},
@@ -43,39 +43,23 @@ described!(
 
 impl FromFields for TestSendRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let request = Self {
-            user: body
-                .optional("userId")
-                .about(
-                    "The profile it is rendered for, and sent to unless `to` says otherwise: the \
-                     internal id, or the caller's own. One of `userId` and `to` is needed; an in-app \
-                     message needs `userId`.",
-                )
-                .text(0..=USER_ID_CHARS_MAX),
-            to: body
-                .optional("to")
-                .about(
-                    "The address it goes to: an email address or a phone number; for push the id that \
-                     the gateway knows.",
-                )
-                .text(0..=TO_CHARS_MAX),
-            variant: body
-                .optional("variantId")
-                .about("The variant; defaults to the first one with content.")
-                .text(1..=VARIANT_ID_CHARS_MAX),
-            trigger: bounded_object(
-                body,
-                "triggerData",
-                "The values of `trigger` and `event` in templates.",
-                TRIGGER_BYTES_MAX,
-            ),
-        };
-        let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let request = Self { user: non_blank(request.user), to: non_blank(request.to), ..request };
-        if request.user.is_none() && request.to.is_none() && body.is_clean() {
-            body.refuse("userId", "or to is required");
-        }
-        request
+        let recipient = TestRecipient::read(
+            body,
+            "The profile it is rendered for, and sent to unless `to` says otherwise: the internal id, or the \
+             caller's own. One of `userId` and `to` is needed; an in-app message needs `userId`.",
+        );
+        let variant = body
+            .optional("variantId")
+            .about("The variant; defaults to the first one with content.")
+            .text(1..=VARIANT_ID_CHARS_MAX);
+        let trigger = bounded_object(
+            body,
+            "triggerData",
+            "The values of `trigger` and `event` in templates.",
+            TRIGGER_BYTES_MAX,
+        );
+        recipient.require(body);
+        Self { user: recipient.user, to: recipient.to, variant, trigger }
     }
 }
 

@@ -7,7 +7,7 @@ use web::db;
 
 use crate::store::devices;
 
-pub use crate::store::devices::{delete, of_users};
+pub use crate::store::devices::{ListedDevice, delete, of_users};
 
 /// Devices of one user. A further device replaces the one that was registered first; devices without a user token
 /// are replaced before the others.
@@ -43,6 +43,15 @@ async fn register_once(
     devices::trim(&mut tx, workspace, new.user, DEVICES_PER_USER_MAX).await?;
     tx.commit().await?;
     Ok(is_new)
+}
+
+/// The devices of an active profile, the last registered first.
+///
+/// # Errors
+/// Not found without such a profile.
+pub async fn list(db: &PgPool, workspace: WorkspaceId, user: UserId) -> Result<Vec<ListedDevice>> {
+    let profile = contacts::users::ops::by_id(db, workspace, user).await?;
+    devices::list(db, workspace, profile.id).await
 }
 
 /// Removes a device of this user. Without a profile the device belongs to another user, or does not exist.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use providers::model::{Device, NewDevice, Platform};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 /// The devices of these users, the last registered first. Users without devices are absent.
 ///
@@ -29,12 +29,57 @@ pub async fn of_users(
     let mut devices: HashMap<UserId, Vec<Device>> = HashMap::new();
     for row in rows {
         let user: [u8; 12] = row.user_id.as_slice().try_into().map_err(anyhow::Error::from)?;
-        let platform = Platform::named(&row.platform)
-            .ok_or_else(|| Error::internal("a device of no known platform"))?;
+        let platform = platform(&row.platform)?;
         let device = Device { token: row.token, platform, p256dh: row.p256dh, auth: row.auth };
         devices.entry(UserId::from_bytes(user)).or_default().push(device);
     }
     Ok(devices)
+}
+
+/// A device as it was registered.
+#[derive(Debug, Clone)]
+pub struct ListedDevice {
+    pub token: String,
+    pub platform: Platform,
+    pub app_id: Option<String>,
+    /// Whether it was registered with a user token.
+    pub is_proven: bool,
+    pub created_at: Timestamp,
+    /// When it was registered last.
+    pub updated_at: Timestamp,
+}
+
+/// The devices of a user, the last registered first.
+pub(crate) async fn list(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    user: UserId,
+) -> Result<Vec<ListedDevice>> {
+    let rows = sqlx::query!(
+        "select token, platform, app_id, proven, created_at, updated_at
+         from device
+         where workspace_id = $1 and user_id = $2
+         order by updated_at desc, token",
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_all(db)
+    .await?;
+    let devices = rows.into_iter().map(|row| {
+        Ok(ListedDevice {
+            platform: platform(&row.platform)?,
+            token: row.token,
+            app_id: row.app_id,
+            is_proven: row.proven,
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        })
+    });
+    devices.collect()
+}
+
+fn platform(name: &str) -> Result<Platform> {
+    Platform::named(name).ok_or_else(|| Error::internal("a device of no known platform"))
 }
 
 /// Deletes devices that a provider reported as gone. A device that was registered again after `sent_at`, when the message

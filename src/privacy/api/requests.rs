@@ -11,7 +11,6 @@ use http::{
 use kernel::page::{PageWindow, Pagination};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    audit_log::Author,
     auth::{Caller, scope},
     http::{ApiResult, Body, FromQuery, OffsetPage, PathOf, Query, QueryFields, Requester},
 };
@@ -65,7 +64,7 @@ async fn create_privacy_request(
     requester: Requester,
     Body(new): Body<NewRequest>,
 ) -> ApiResult<(StatusCode, Json<RequestBody>)> {
-    let author = Author { actor: caller.actor(), requester, now: app.clock().now() };
+    let author = app.author(caller.actor(), requester);
     let created = ops::create(&app, caller.tenant(), &author, &new).await?;
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(created.request.into())))

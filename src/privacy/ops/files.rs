@@ -94,7 +94,7 @@ async fn remove_dead_letters(app: &PrivacyState) -> Result<()> {
         person.ids.insert(found.value);
     }
     let people: Vec<PersonIds> = ids.into_values().collect();
-    let dir = app.parts().dead_letters_dir.clone();
+    let dir = app.dead_letters_dir().to_owned();
     let removed = tokio::task::spawn_blocking(move || dead_letters::remove_of(&dir, &people))
         .await
         .map_err(anyhow::Error::from)?

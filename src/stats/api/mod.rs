@@ -11,6 +11,7 @@ mod sequential;
 mod stats;
 mod timeline;
 mod uplift;
+mod user_messages;
 mod variants;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -19,7 +20,7 @@ use web::{
     http::{DateRange, FromQuery, QueryFields},
 };
 
-/// The routes of reports, under `/campaigns`.
+/// The routes of reports, and of the messages to a person.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .merge(stats::routes())
@@ -30,6 +31,7 @@ pub fn routes() -> OpenApiRouter<Services> {
         .merge(timeline::routes())
         .merge(learning::routes())
         .merge(in_app::routes())
+        .merge(user_messages::routes())
 }
 
 /// The period in which the messages were sent.

@@ -23,6 +23,7 @@ mod sample_ratio;
 mod slices;
 mod trend;
 mod uplift;
+mod user_messages;
 mod variants;
 mod verdict;
 
@@ -41,6 +42,7 @@ pub use self::{
     report::*,
     sample_ratio::SampleRatio,
     uplift::*,
+    user_messages::*,
     variants::{Rollout, VariantReport, VariantResult, variant_report},
     verdict::*,
 };

@@ -1,5 +1,6 @@
 //! Keys, scopes and sessions on a real PostgreSQL, and on one that goes away.
 
+mod audit;
 mod guard;
 mod issue;
 mod key_api;

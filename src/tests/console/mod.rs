@@ -9,7 +9,7 @@ mod health;
 mod import;
 mod journey;
 mod journeys;
-mod kit;
+pub(crate) mod kit;
 mod lighthouse;
 mod lists;
 mod live;

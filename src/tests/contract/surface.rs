@@ -62,6 +62,8 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         // NDJSON, which the lines here do not read.
         ("GET", "/events/export", "?format=unknown", none.clone(), "events:read"),
         ("GET", "/events/rejected", "", none.clone(), "events:read"),
+        ("GET", "/dead-letters", "", none.clone(), "events:read"),
+        ("POST", "/dead-letters/retry", "", json!({}), "settings:write"),
         ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
         ("GET", "/users", "", none.clone(), "users:read"),
         ("GET", "/users/search", "?query=unknown", none.clone(), "users:read"),
@@ -72,6 +74,8 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("PUT", "/users/{userId}", "", json!({"phone": "1"}), "users:write"),
         ("GET", "/users/{userId}/events", "", none.clone(), "users:read"),
         ("GET", "/users/{userId}/identities", "", none.clone(), "users:read"),
+        ("GET", "/users/{userId}/devices", "", none.clone(), "users:read"),
+        ("GET", "/users/{userId}/messages", "", none.clone(), "users:read"),
         (
             "POST",
             "/users/merge",

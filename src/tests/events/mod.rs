@@ -4,6 +4,7 @@ mod aggregate;
 mod bad_bodies;
 mod clocks;
 mod collisions;
+mod dead_letters;
 mod isolation;
 mod live;
 mod query;

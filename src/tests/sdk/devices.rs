@@ -137,3 +137,25 @@ async fn a_device_of_another_workspace_is_not_found() {
     }
     assert_eq!(tokens(&here, &ann_id).await, [token]);
 }
+
+#[tokio::test]
+async fn the_devices_of_a_person_are_listed_for_servers() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, id) = person(&workspace, json!({})).await;
+    let path = format!("/users/{id}/devices");
+    assert_eq!(workspace.api.get(&path, 200).await.json(), json!({"data": []}));
+    let device = device.by(&ann);
+    for (token, platform) in [("first", "ios"), ("second", "android")] {
+        let body = json!({"userId": ann, "token": token, "platform": platform, "appId": "shop"});
+        device.post("/v1/devices", &body, 201).await;
+    }
+    let listed = workspace.api.get(&path, 200).await.json();
+    let tokens: Vec<_> = listed["data"].as_array().unwrap().iter().map(|it| &it["token"]).collect();
+    assert_eq!(tokens, ["second", "first"]);
+    let last = &listed["data"][1];
+    assert_eq!((&last["platform"], &last["appId"]), (&json!("ios"), &json!("shop")));
+    let limited = workspace.with_scopes("users:write").await;
+    assert!(limited.get(&path, 403).await.text.contains("users:read"));
+    Workspace::new().await.api.get(&path, 404).await;
+}

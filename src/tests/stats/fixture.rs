@@ -99,8 +99,11 @@ impl TestMessageEvent {
         self
     }
 
-    /// What of it is kept in one row a message, if anything is.
+    /// What of it is kept in one row a message, if anything is: of tests and without a campaign nothing.
     fn bit(&self) -> Option<(Uuid, u8, bool)> {
+        if self.is_test || self.campaign.is_nil() {
+            return None;
+        }
         let is_apart = match self.kind {
             MessageKind::Held | MessageKind::Deferred | MessageKind::Dismissed => return None,
             MessageKind::Opened | MessageKind::Clicked => self.is_bot,
@@ -150,7 +153,7 @@ pub(crate) async fn publish(workspace: &Workspace, all: &[TestMessageEvent]) {
         let mut known = KNOWN.lock().unwrap();
         let (keys, bits) = known.entry(id).or_default();
         keys.extend(all.iter().map(|it| (it.message(), it.kind as u8, it.event_id.clone())));
-        bits.extend(all.iter().filter(|it| !it.is_test).filter_map(TestMessageEvent::bit));
+        bits.extend(all.iter().filter_map(TestMessageEvent::bit));
         (keys.len() as u64, bits.len() as u64)
     };
     // What is put together of them is there an instant later than they are.

@@ -16,3 +16,4 @@ mod rules;
 mod sequential;
 mod snapshots;
 mod trend;
+mod user_messages;

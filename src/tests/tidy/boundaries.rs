@@ -61,7 +61,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     // Members of a segment are answered as all profiles are.
     ("segments", &["audience", "users"]),
     ("sender_domains", &[]),
-    ("stats", &["campaigns", "events", "people_mirror"]),
+    ("stats", &["campaigns", "events", "people_mirror", "users"]),
     ("suppressions", &[]),
     // A link that leads nowhere answers with the page of other links.
     ("tracking", &["delivery", "hosted_page"]),

@@ -48,6 +48,22 @@ pub enum Change {
     MemberDeleted,
     /// It was requested to erase or export a person.
     PrivacyRequested,
+    /// A list was created.
+    ListCreated,
+    /// A list was changed.
+    ListChanged,
+    /// A list was archived.
+    ListArchived,
+    /// An archived list was made active again.
+    ListRestored,
+    /// A sender domain was added.
+    SenderDomainAdded,
+    /// A sender domain was removed.
+    SenderDomainDeleted,
+    /// The template of the preference page was changed.
+    PreferencePageChanged,
+    /// Dead letters were offered to ClickHouse again.
+    DeadLettersRetried,
 }
 
 impl Change {
@@ -60,6 +76,14 @@ impl Change {
         ("member.invited", Self::MemberInvited),
         ("member.deleted", Self::MemberDeleted),
         ("privacy.requested", Self::PrivacyRequested),
+        ("list.created", Self::ListCreated),
+        ("list.changed", Self::ListChanged),
+        ("list.archived", Self::ListArchived),
+        ("list.restored", Self::ListRestored),
+        ("sender_domain.added", Self::SenderDomainAdded),
+        ("sender_domain.deleted", Self::SenderDomainDeleted),
+        ("preference_page.changed", Self::PreferencePageChanged),
+        ("dead_letters.retried", Self::DeadLettersRetried),
     ];
 
     /// The change as the API and the database write it.
@@ -76,6 +100,12 @@ impl Change {
             | Self::MemberInvited
             | Self::MemberDeleted => "member",
             Self::PrivacyRequested => "privacy_request",
+            Self::ListCreated | Self::ListChanged | Self::ListArchived | Self::ListRestored => {
+                "list"
+            }
+            Self::SenderDomainAdded | Self::SenderDomainDeleted => "sender_domain",
+            Self::PreferencePageChanged => "preference_page",
+            Self::DeadLettersRetried => "dead_letters",
         }
     }
 }
@@ -90,6 +120,13 @@ pub struct Entry<'e> {
     pub object_name: Option<&'e str>,
     /// Further facts, by their names.
     pub details: Map<String, Value>,
+}
+
+impl<'e> Entry<'e> {
+    /// An entry about an object with a name, without further facts.
+    pub fn named(change: Change, object_id: &'e str, object_name: &'e str) -> Self {
+        Self { change, object_id, object_name: Some(object_name), details: Map::new() }
+    }
 }
 
 /// Adds an entry within the transaction of the change.

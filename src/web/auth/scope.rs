@@ -42,15 +42,15 @@ pub trait Scope: Send + Sync + 'static {
 }
 
 scopes! {
-    UsersRead = "users:read": "Read profiles, deleted ones and a user's events.";
+    UsersRead = "users:read": "Read profiles, deleted ones, and a user's events, messages and devices.";
     UsersWrite = "users:write": "Create and change profiles.";
     UsersDelete = "users:delete": "Delete profiles.";
-    EventsRead = "events:read": "Query and aggregate events.";
+    EventsRead = "events:read": "Query and aggregate events, read refused ones and dead letters.";
     EventsWrite = "events:write": "Track events.";
     ComplianceRead = "compliance:read": "Read consent and its history.";
     ComplianceWrite = "compliance:write": "Change consent and list membership.";
     SettingsRead = "settings:read": "Read lists, the preference page, sender domains, keys, members and the audit log.";
-    SettingsWrite = "settings:write": "Change lists, the preference page, sender domains and members, make and revoke keys.";
+    SettingsWrite = "settings:write": "Change lists, the preference page, sender domains and members, make and revoke keys, retry dead letters.";
     CampaignsRead = "campaigns:read": "Read campaigns and their reports.";
     CampaignsWrite = "campaigns:write": "Create and change campaigns.";
     CampaignsSend = "campaigns:send": "Make messages leave, or stop them.";

@@ -17,7 +17,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Services,
-    audit_log::Author,
     auth::{
         Caller, KeyKind, ScopeSet,
         keys::{self, KeyOfWorkspace, KeyRow, LABEL_CHARS_MAX},
@@ -142,7 +141,7 @@ async fn create_key(
     if let Some(scope) = new.scopes.names().find(|scope| !caller.scopes().has(*scope)) {
         Err(Error::Forbidden { scope: scope.as_str(), channel: None })?;
     }
-    let author = author(&app, &caller, requester);
+    let author = app.author(caller.actor(), requester);
     let created = keys::create_in(app.db(), caller.workspace(), &author, &new).await?;
     let described = Key {
         id: created.id.to_string(),
@@ -155,10 +154,6 @@ async fn create_key(
     };
     let key = created.token.expose_secret().to_owned();
     Ok((StatusCode::CREATED, Json(CreatedKey { described, key })))
-}
-
-fn author<S>(app: &Services, caller: &Caller<S>, requester: Requester) -> Author {
-    Author { actor: caller.actor(), requester, now: app.clock().now() }
 }
 
 /// Lists the keys of the workspace without their secrets, newest first.
@@ -198,7 +193,7 @@ async fn revoke_key(
     Path(id): Path<String>,
 ) -> ApiResult<StatusCode> {
     let id: KeyId = id.parse().map_err(|_| Error::NotFound("Key"))?;
-    let author = author(&app, &caller, requester);
+    let author = app.author(caller.actor(), requester);
     keys::revoke_in(app.db(), caller.workspace(), &author, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

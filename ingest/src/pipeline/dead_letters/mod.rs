@@ -19,7 +19,7 @@
 //! cut differently, twice: the same `id` then occurs twice, [`list`] shows it once, and inserting it
 //! twice gives one row, because the table collapses repeats.
 //!
-//! The pipeline only adds files; [`retry`] and [`remove_of`] only rewrite and remove them, one at a time (each holds
+//! The pipeline only adds files; [`Retry`] and [`remove_of`] only rewrite and remove them, one at a time (each holds
 //! `lock`). So a retry may run with or without a server.
 
 mod person;
@@ -27,7 +27,7 @@ mod retry;
 mod row;
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, BufRead, BufReader, BufWriter, Write},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -39,11 +39,10 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 pub use person::{PersonIds, remove_of};
-pub use retry::{RetryError, RetryReport, retry};
+pub use retry::{Retry, RetryError, RetryReport, is_retrying, retry};
 
 use crate::{
     columns::Table,
-    model::calendar::partition_month,
     record::{BatchHeader, Record},
 };
 
@@ -120,18 +119,6 @@ pub fn list(dir: &Path) -> io::Result<Vec<DeadLetter>> {
         }
     }
     Ok(letters)
-}
-
-/// Months (`toYYYYMM(day)`) of the events among the dead letters in `dir`, ascending.
-///
-/// # Errors
-/// If a file cannot be read.
-pub fn months(dir: &Path) -> io::Result<Vec<u32>> {
-    let letters = list(dir)?;
-    let rows = letters.iter().filter(|letter| letter.table == Table::Events);
-    let days = rows.filter_map(|letter| letter.row.as_ref()).map(|row| row::day_of(row));
-    let months = days.map(|day| day.map(partition_month)).collect::<io::Result<BTreeSet<u32>>>()?;
-    Ok(months.into_iter().collect())
 }
 
 /// Durably keeps the refused rows of one partition of a batch.

@@ -1,22 +1,32 @@
 //! Offers dead letters to ClickHouse again, after whatever made it refuse them was changed.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, OpenOptions, TryLockError},
     io,
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use bytes::Bytes;
+use uuid::Uuid;
 
-use super::{DeadLetter, cut_reason, files, read, sync_parent, write};
+use super::{DeadLetter, cut_reason, files, read, row, sync_parent, write};
 use crate::{
     columns::Table,
+    model::calendar::partition_month,
     pipeline::{
         insert::{self, Statement},
         refusal::{self, Refusal},
     },
 };
+
+/// The file whose lock a retry holds from its mark of repeats to its last row.
+const LOCK: &str = "lock";
+/// Attempts to get the lock: [`is_retrying`] holds it for an instant.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// What became of the dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +44,7 @@ pub struct RetryReport {
 pub enum RetryError {
     /// Another process is at it.
     #[error("dead letters in {0} are being retried or removed by another process")]
-    Busy(std::path::PathBuf),
+    Busy(PathBuf),
     /// A file could not be read or replaced.
     #[error("could not read or replace the dead letters")]
     Io(#[from] io::Error),
@@ -43,33 +53,94 @@ pub enum RetryError {
     ClickHouse(#[source] clickhouse::error::Error),
 }
 
-/// Inserts every dead letter of `dir` again. Rows that go in leave the folder; rows refused again
-/// stay with the new reason.
+/// Inserts every dead letter of `dir` again: [`Retry`] of all workspaces.
+///
+/// # Errors
+/// As [`Retry::run`].
 pub async fn retry(dir: &Path, client: &clickhouse::Client) -> Result<RetryReport, RetryError> {
-    let mut report = RetryReport::default();
-    let paths = files(dir)?;
-    if paths.is_empty() {
-        return Ok(report);
-    }
-    let _lock = lock(dir)?;
-    for path in paths {
-        let letters = match read(&path) {
-            Ok(letters) => letters,
-            // Gone since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let total = letters.len();
-        let (left, outcome) = retry_letters(client, letters, &mut report).await;
-        if left.is_empty() {
-            fs::remove_file(&path)?;
-            sync_parent(&path)?;
-        } else if left.len() < total || outcome.is_ok() {
-            write(&path, &left)?;
+    Retry::begin(dir, None)?.run(client).await
+}
+
+/// A retry of the dead letters that there were when it began. No other can begin until it ends.
+#[derive(Debug)]
+pub struct Retry {
+    files: Vec<PathBuf>,
+    /// Letters of others stay as they are.
+    workspace: Option<Uuid>,
+    /// None where there is no letter.
+    _lock: Option<File>,
+}
+
+impl Retry {
+    /// Begins a retry of the letters of one workspace, or of all letters.
+    ///
+    /// # Errors
+    /// When another retry, or a removal, is under way, or the folder cannot be read.
+    pub fn begin(dir: &Path, workspace: Option<Uuid>) -> Result<Self, RetryError> {
+        if files(dir)?.is_empty() {
+            return Ok(Self { files: Vec::new(), workspace, _lock: None });
         }
-        outcome?;
+        let lock = lock(dir)?;
+        Ok(Self { files: files(dir)?, workspace, _lock: Some(lock) })
     }
-    Ok(report)
+
+    /// How many letters it would offer.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn count(&self) -> io::Result<usize> {
+        self.files.iter().map(|path| Ok(self.letters(path)?.0.len())).sum()
+    }
+
+    /// Months (`toYYYYMM(day)`) of the events among the letters, ascending.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn months(&self) -> io::Result<Vec<u32>> {
+        let mut months = BTreeSet::new();
+        for path in &self.files {
+            let (letters, _) = self.letters(path)?;
+            let rows = letters.iter().filter(|letter| letter.table == Table::Events);
+            for row in rows.filter_map(|letter| letter.row.as_ref()) {
+                months.insert(partition_month(row::day_of(row)?));
+            }
+        }
+        Ok(months.into_iter().collect())
+    }
+
+    /// Inserts the letters. Rows that go in leave the folder; rows refused again stay with the new reason.
+    ///
+    /// # Errors
+    /// When a file cannot be read or replaced, or ClickHouse is away. What was done by then is done.
+    pub async fn run(self, client: &clickhouse::Client) -> Result<RetryReport, RetryError> {
+        let mut report = RetryReport::default();
+        for path in &self.files {
+            let (letters, others) = self.letters(path)?;
+            if letters.is_empty() {
+                continue;
+            }
+            let total = letters.len();
+            let (mut left, outcome) = retry_letters(client, letters, &mut report).await;
+            let is_changed = left.len() < total || outcome.is_ok();
+            left.extend(others);
+            if left.is_empty() {
+                fs::remove_file(path)?;
+                sync_parent(path)?;
+            } else if is_changed {
+                write(path, &left)?;
+            }
+            outcome?;
+        }
+        Ok(report)
+    }
+
+    /// The letters of a file that are retried, and the others.
+    fn letters(&self, path: &Path) -> io::Result<(Vec<DeadLetter>, Vec<DeadLetter>)> {
+        let is_retried = |letter: &DeadLetter| {
+            self.workspace.is_none_or(|workspace| letter.workspace_id == Some(workspace))
+        };
+        Ok(read(path)?.into_iter().partition(is_retried))
+    }
 }
 
 /// One file's letters. Answers those that stay.
@@ -132,16 +203,36 @@ async fn send(
     insert::send(client, Statement::JsonEachRow(table), None, &[Bytes::from(body)]).await
 }
 
-pub(super) fn lock(dir: &Path) -> Result<File, RetryError> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(dir.join("lock"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RetryError::Busy(dir.to_owned())),
-        Err(TryLockError::Error(error)) => Err(error.into()),
+/// Whether a retry is under way, by this or another process: rows may be stored that repeat others.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn is_retrying(dir: &Path) -> io::Result<bool> {
+    let file = match File::open(dir.join(LOCK)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+pub(super) fn lock(dir: &Path) -> Result<File, RetryError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(dir.join(LOCK))?;
+    for attempt in 1..=LOCK_ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+    Err(RetryError::Busy(dir.to_owned()))
 }

@@ -210,12 +210,16 @@ fn frame_of(campaign: &Campaign, asked: &Asked) -> Markup {
     }
 }
 
-/// A rendered message: as it looks where it is HTML, short fields as facts, long ones as text.
-fn message(campaign: &Campaign, rendered: &Rendered, asked: &Asked) -> Markup {
-    let text = |value: &Value| match value {
+/// A field of a rendered message as text.
+pub(super) fn field_text(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
+    }
+}
+
+/// A rendered message: as it looks where it is HTML, short fields as facts, long ones as text.
+fn message(campaign: &Campaign, rendered: &Rendered, asked: &Asked) -> Markup {
     let is_long =
         |name: &str| matches!(name, "html" | "text" | "css" | "body" | "headers" | "buttons");
     let facts = rendered.message.iter().filter(|(name, value)| !is_long(name) && !value.is_null());
@@ -223,13 +227,13 @@ fn message(campaign: &Campaign, rendered: &Rendered, asked: &Asked) -> Markup {
     html! {
         p class="quiet" { "By " (view::channel_label(&rendered.channel)) ", as it would leave now. Its links to unsubscribe change nothing." }
         dl class="facts" {
-            @for (name, value) in facts { div { dt { (name) } dd { bdi { (text(value)) } } } }
+            @for (name, value) in facts { div { dt { (name) } dd { bdi { (field_text(value)) } } } }
         }
         @if rendered.message.contains_key("html") && rendered.channel == "email" { (frame_of(campaign, asked)) }
         @for (name, value) in long {
             details open[!matches!(name.as_str(), "headers" | "html")] {
                 summary { (name) }
-                pre class="rendered" tabindex="0" dir="auto" { (text(value)) }
+                pre class="rendered" tabindex="0" dir="auto" { (field_text(value)) }
             }
         }
     }

@@ -8,7 +8,10 @@ use http::{Method, StatusCode};
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Value, json};
 
-use super::{draft::Draft, trial::Rendered};
+use super::{
+    draft::Draft,
+    trial::{Rendered, field_text},
+};
 use crate::{
     failure::{Failure, PageResult},
     gate::FramedMessage,
@@ -74,17 +77,13 @@ async fn rendered(visitor: &Visitor, id: &str, form: &Form) -> PageResult<Render
 }
 
 fn message(rendered: &Rendered) -> Markup {
-    let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
     let is_html = |name: &str| name == "html";
     let fields = rendered.message.iter().filter(|(name, value)| !is_html(name) && !value.is_null());
     let html = rendered.message.get("html").and_then(Value::as_str);
     html! {
         p { "By " (view::channel_label(&rendered.channel)) }
         dl {
-            @for (name, value) in fields { dt { (name) } dd { pre dir="auto" { (text(value)) } } }
+            @for (name, value) in fields { dt { (name) } dd { pre dir="auto" { (field_text(value)) } } }
         }
         @if let Some(html) = html { iframe sandbox="" srcdoc=(html) title="The message as it looks" {} }
     }

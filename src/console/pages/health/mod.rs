@@ -1,8 +1,14 @@
 //! `/console/health`: what this process measures of itself, a panel for each of its parts.
 
+mod dead_letters;
 mod panels;
 
-use axum::{Router, extract::State, response::Response, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    response::Response,
+    routing::{get, post},
+};
 use http::StatusCode;
 use maud::{Markup, html};
 use web::auth::ScopeName;
@@ -20,7 +26,11 @@ pub(super) const ENTRY: Entry =
 const PANELS: &str = "/console/health/panels";
 
 pub(super) fn routes() -> Router<ConsoleState> {
-    Router::new().route(ENTRY.path, get(show)).route(PANELS, get(refresh))
+    Router::new()
+        .route(ENTRY.path, get(show))
+        .route(PANELS, get(refresh))
+        .route(dead_letters::PATH, get(dead_letters::show))
+        .route(dead_letters::RETRY, post(dead_letters::retry))
 }
 
 async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {

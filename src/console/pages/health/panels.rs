@@ -183,10 +183,11 @@ fn dead_letters(read: &Reader<'_>) -> Markup {
     let rows = [vec![html! { (line.label) }, line.value, html! { code { (line.metric) } }]];
     let content = html! {
         (view::table("Dead letters", &columns, &rows))
-        p class="quiet" {
+        p {
             @if count > 0 { "They are kept on disk with their reasons. " }
-            "There is no API for dead letters yet. On the machine of the server this lists them:"
+            a href=(super::dead_letters::PATH) { "Look at those of this workspace" }
         }
+        p class="quiet" { "On the machine of the server this lists those of all workspaces, and frames that cannot be read:" }
         (view::copyable("millrace dead-letters list"))
     };
     view::card("Dead letters", &content)

@@ -61,9 +61,8 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     let entries: PageResult<Entries> = call.read().await;
     let content = html! {
         p class="quiet" {
-            "Keys that were made and revoked, members, and requests to erase or export a person. Consent has a history "
-            "of its own, on the page of each person, and "
-            "campaigns on theirs."
+            "Changes of keys, members, lists, sender domains and the preference page, requests to erase or export a person, "
+            "and retries of dead letters. Consent has a history of its own, on the page of each person, and campaigns on theirs."
         }
         @match &entries {
             Ok(entries) => (found(&visitor, &asked, entries)),

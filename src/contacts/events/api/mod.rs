@@ -1,6 +1,7 @@
 //! HTTP handlers of events.
 
 mod aggregate;
+mod dead_letters;
 mod live;
 mod query;
 mod rejected;
@@ -12,7 +13,7 @@ pub use self::track::{TrackBody, Tracked};
 use utoipa_axum::router::OpenApiRouter;
 use web::Services;
 
-/// The routes of `/events`.
+/// The routes of `/events` and `/dead-letters`.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .merge(track::routes())
@@ -20,4 +21,5 @@ pub fn routes() -> OpenApiRouter<Services> {
         .merge(aggregate::routes())
         .merge(live::routes())
         .merge(rejected::routes())
+        .merge(dead_letters::routes())
 }

@@ -1,5 +1,6 @@
 //! Recording events through the write path, querying and watching them, and those that were refused.
 
+pub mod dead_letters;
 pub mod live;
 pub mod people;
 pub mod read;

@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, Body, BodyFor, FromQuery, PathOf, Query, QueryFields},
+    http::{ApiResult, Body, BodyFor, FromQuery, PathOf, Query, QueryFields, Requester},
 };
 
 use super::wire::List;
@@ -80,9 +80,11 @@ impl FromQuery for ListsQuery {
 async fn create_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     Body(Create(new)): Body<Create>,
 ) -> ApiResult<(StatusCode, Json<List>)> {
-    let list = ops::create(&app, caller.workspace(), &new).await?;
+    let author = app.author(caller.actor(), requester);
+    let list = ops::create(&app, caller.workspace(), &author, &new).await?;
     Ok((StatusCode::CREATED, Json(List::of(caller.tenant(), list))))
 }
 
@@ -136,9 +138,11 @@ async fn get_list(
 async fn update_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     BodyFor(id, Body(Update(patch))): BodyFor<ListId, Body<Update>>,
 ) -> ApiResult<Json<List>> {
-    let list = ops::update(&app, caller.workspace(), id, &patch).await?;
+    let author = app.author(caller.actor(), requester);
+    let list = ops::update(&app, caller.workspace(), &author, id, &patch).await?;
     Ok(Json(List::of(caller.tenant(), list)))
 }
 
@@ -157,9 +161,11 @@ async fn update_list(
 async fn archive_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<StatusCode> {
-    ops::archive(&app, caller.workspace(), id).await?;
+    let author = app.author(caller.actor(), requester);
+    ops::archive(&app, caller.workspace(), &author, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -178,8 +184,10 @@ async fn archive_list(
 async fn restore_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
+    requester: Requester,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<List>> {
-    let list = ops::restore(&app, caller.workspace(), id).await?;
+    let author = app.author(caller.actor(), requester);
+    let list = ops::restore(&app, caller.workspace(), &author, id).await?;
     Ok(Json(List::of(caller.tenant(), list)))
 }

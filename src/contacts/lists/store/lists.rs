@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Channel, Error, ListId, Result, Timestamp, WorkspaceId};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 use web::db::ResultExt as _;
 
@@ -66,12 +66,11 @@ fn texts(channels: &[Channel]) -> Vec<String> {
 /// # Errors
 /// A conflict when an active list has the name.
 pub(in crate::lists) async fn create(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
     new: &NewList,
 ) -> Result<List> {
-    let mut tx = db.begin().await?;
     // One at a time in a workspace, so that no two lists get the same position. This lock does not block rows that
     // only reference the workspace.
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
@@ -97,10 +96,9 @@ pub(in crate::lists) async fn create(
         new.require_double_opt_in,
         now.utc(),
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(tx)
     .await
     .on_constraint(NAME_UNIQUE, || taken(&new.name))?;
-    tx.commit().await?;
     row.try_into()
 }
 
@@ -151,7 +149,7 @@ pub(in crate::lists) async fn list(
 /// # Errors
 /// A conflict when another active list has the name.
 pub(in crate::lists) async fn update(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
     id: ListId,
     now: Timestamp,
@@ -181,7 +179,7 @@ pub(in crate::lists) async fn update(
         patch.require_double_opt_in,
         now.utc(),
     )
-    .fetch_optional(db)
+    .fetch_optional(tx)
     .await
     .on_constraint(NAME_UNIQUE, || taken(patch.name.as_deref().unwrap_or_default()))?;
     row.map(List::try_from).transpose()
@@ -189,7 +187,7 @@ pub(in crate::lists) async fn update(
 
 /// Archives an active list that is not the default one. Returns whether there was one.
 pub(in crate::lists) async fn archive(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
     id: ListId,
     now: Timestamp,
@@ -201,21 +199,21 @@ pub(in crate::lists) async fn archive(
         id.uuid(),
         now.utc(),
     )
-    .execute(db)
+    .execute(tx)
     .await?;
     Ok(done.rows_affected() > 0)
 }
 
-/// Makes an archived list active again; an active one stays as it is.
+/// Makes an archived list active again; none if it is active.
 ///
 /// # Errors
 /// A conflict when an active list has taken the name.
 pub(in crate::lists) async fn restore(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
-    list: List,
+    list: &List,
     now: Timestamp,
-) -> Result<List> {
+) -> Result<Option<List>> {
     let row = sqlx::query_as!(
         Row,
         r#"update subscription_list set archived_at = null, updated_at = $3
@@ -226,8 +224,8 @@ pub(in crate::lists) async fn restore(
         list.id.uuid(),
         now.utc(),
     )
-    .fetch_optional(db)
+    .fetch_optional(tx)
     .await
     .on_constraint(NAME_UNIQUE, || taken(&list.name))?;
-    row.map_or(Ok(list), List::try_from)
+    row.map(List::try_from).transpose()
 }

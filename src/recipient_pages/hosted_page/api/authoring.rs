@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{CallerOrSession, scope},
-    http::{ApiResult, Body},
+    http::{ApiResult, Body, Requester},
 };
 
 use crate::{
@@ -120,9 +120,11 @@ async fn get_template(
 async fn save_template(
     State(app): State<PageState>,
     caller: CallerOrSession<scope::SettingsWrite>,
+    requester: Requester,
     Body(Save(patch)): Body<Save>,
 ) -> ApiResult<Json<Template>> {
-    Ok(Json(ops::template::save(&app, caller.workspace(), patch).await?.into()))
+    let author = app.author(caller.actor(), requester);
+    Ok(Json(ops::template::save(&app, caller.workspace(), &author, patch).await?.into()))
 }
 
 /// Renders HTML as a preference page for a sample contact.

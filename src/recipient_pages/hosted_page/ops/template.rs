@@ -2,6 +2,8 @@
 
 use content::template::{Form, Template};
 use kernel::{Error, Result, WorkspaceId};
+use serde_json::json;
+use web::audit_log::{self, Author, Change, Entry};
 
 use crate::{
     PageState,
@@ -23,17 +25,33 @@ pub async fn get(app: &PageState, workspace: WorkspaceId) -> Result<PageTemplate
 pub async fn save(
     app: &PageState,
     workspace: WorkspaceId,
+    author: &Author,
     patch: TemplatePatch,
 ) -> Result<PageTemplate> {
     if patch.is_empty() {
         return get(app, workspace).await;
     }
-    store::save(app.db(), workspace, app.clock().now(), |template| {
+    let mut tx = app.db().begin().await?;
+    let template = store::save(&mut tx, workspace, author.now, |template| {
         let template = template.patched(patch);
         let problems = template.problems();
         if problems.is_empty() { Ok(template) } else { Err(Error::Invalid(problems)) }
     })
-    .await
+    .await?;
+    let settings = [
+        ("mode", json!(template.mode.as_str())),
+        ("redirectUrl", json!(template.redirect_url)),
+        ("htmlBytes", json!(template.html.len())),
+    ];
+    let entry = Entry {
+        change: Change::PreferencePageChanged,
+        object_id: "preference_center",
+        object_name: None,
+        details: settings.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+    };
+    audit_log::append(&mut tx, workspace, author, entry).await?;
+    tx.commit().await?;
+    Ok(template)
 }
 
 /// Renders HTML as a page for a sample contact.

@@ -1,7 +1,7 @@
 //! A workspace's template.
 
 use kernel::{Error, Result, Timestamp, WorkspaceId};
-use sqlx::PgPool;
+use sqlx::PgConnection;
 
 use crate::hosted_page::model::{Mode, PageTemplate};
 
@@ -37,12 +37,11 @@ pub(in crate::hosted_page) async fn find(
 
 /// Stores the result of `change`. The row is locked, so that concurrent changes are not lost.
 pub(in crate::hosted_page) async fn save(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
     change: impl FnOnce(PageTemplate) -> Result<PageTemplate>,
 ) -> Result<PageTemplate> {
-    let mut tx = db.begin().await?;
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_one(&mut *tx)
         .await?;
@@ -60,8 +59,7 @@ pub(in crate::hosted_page) async fn save(
         template.design_json.clone().map(serde_json::Value::Object),
         now.utc(),
     )
-    .execute(&mut *tx)
+    .execute(tx)
     .await?;
-    tx.commit().await?;
     Ok(template)
 }

@@ -14,7 +14,7 @@ use http::{
 use tokio::time::timeout;
 use web::{
     auth::{Caller, scope},
-    http::{ApiError, OwnError, RawBytes},
+    http::{ApiError, OwnError, RawBytes, health::Store},
 };
 
 use crate::{
@@ -89,6 +89,10 @@ async fn answered(state: &SqlState, request: Request) -> Result<Response, Fault>
         asked.add_body(&head, body.bytes).await?;
     }
     let ready = state.0.setup.ready()?;
+    // A statement that cannot be answered is not kept until its time is over.
+    if !state.0.services.readiness().is_up(Store::Clickhouse) {
+        return Err(Fault::new(Code::NetworkError, "ClickHouse is unavailable"));
+    }
     if asked.statement.trim().is_empty() {
         return Ok(plain(StatusCode::OK, "Ok.\n"));
     }

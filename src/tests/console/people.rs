@@ -1,9 +1,13 @@
 //! `/console/people`.
 
+use ingest::record::MessageKind;
 use serde_json::json;
 
 use super::kit::Person;
-use crate::kit::{Workspace, eventually};
+use crate::{
+    kit::{Workspace, eventually},
+    stats::fixture::{hour, iso, message_event, publish, track},
+};
 
 #[tokio::test]
 async fn people_are_listed_found_and_shown() {
@@ -140,4 +144,106 @@ async fn a_person_is_exported_and_erased_from_the_page() {
     .await;
     assert_eq!(support.get(&path).await.status, 404);
     assert_eq!(support.get(&format!("/console/privacy/{id}/download")).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_timeline_has_events_and_messages_in_one_page_after_page() {
+    let workspace = crate::stats::fixture::in_euros().await;
+    let (external, id) = crate::stats::fixture::person(&workspace).await;
+    let campaign = crate::stats::fixture::campaign(&workspace, json!({})).await;
+    let at = |minute: i64| hour(1) + minute * 60_000;
+    // Two of each minute, so that a page ends between entries of one moment.
+    let events: Vec<_> = (0..40)
+        .map(|minute| {
+            json!({"userId": external, "eventName": format!("Seen {minute}"), "timestamp": iso(at(minute))})
+        })
+        .collect();
+    track(&workspace, &events, 40).await;
+    let messages: Vec<_> = (0..40)
+        .map(|minute| {
+            let url = format!("https://example.com/{minute}");
+            message_event(campaign, &id, MessageKind::Clicked, at(minute)).on(&url)
+        })
+        .collect();
+    publish(&workspace, &messages).await;
+    let person = Person::signed_in(&workspace, "users:read").await;
+    let mut address = format!("/console/people/{id}");
+    let mut shown = Vec::new();
+    for _ in 0..2 {
+        let seen = person.get(&address).await;
+        assert_eq!(seen.status, 200, "{}", seen.text);
+        let list = seen.between("<ol class=\"timeline\"", "</ol>");
+        shown.extend(list.split("<li").skip(1).map(str::to_owned));
+        let Some(older) = seen.text.split("href=\"").find(|link| link.contains("until=")) else {
+            break;
+        };
+        address = older.split('"').next().unwrap().replace("&amp;", "&");
+    }
+    assert_eq!(shown.len(), 80);
+    for minute in 0..40 {
+        for text in [format!("Seen {minute}<"), format!("https://example.com/{minute}<")] {
+            assert_eq!(shown.iter().filter(|entry| entry.contains(&text)).count(), 1, "{text}");
+        }
+    }
+    let first = format!("{}{}", shown[0], shown[1]);
+    assert!(first.contains("Seen 39") && first.contains("example.com/39"), "{first}");
+    assert!(shown[1].contains(&format!("/console/campaigns/{campaign}/report")), "{first}");
+    assert!(person.get(&address).await.text.contains("Newest"));
+}
+
+#[tokio::test]
+async fn a_person_is_changed_on_the_page() {
+    let workspace = Workspace::new().await;
+    let ann = json!({
+        "externalId": "ann", "email": "ann@example.test", "phone": "+491511234567",
+        "attributes": {"plan": "pro", "score": 1, "old": "<x>"},
+    });
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let path = format!("/console/people/{}", ann["id"].as_str().unwrap());
+    let edit = format!("{path}/edit");
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    assert!(reader.get(&format!("{path}?tab=edit")).await.text.contains("users:write"));
+    assert_eq!(reader.post(&edit, &[("email", "x@example.test")]).await.status, 403);
+    let person = Person::signed_in(&workspace, "users:read,users:write").await;
+    let form = person.get(&format!("{path}?tab=edit")).await;
+    assert!(
+        form.text.contains("ann@example.test") && form.text.contains("&lt;x&gt;"),
+        "{}",
+        form.text
+    );
+    let fields = |email: &'static str, attributes: &'static str| {
+        [("email", email), ("phone", "+491511234567"), ("attributes", attributes)]
+    };
+    assert_eq!(person.post_bare(&edit, &fields("", "{}")).await.status, 403, "CSRF");
+    // What was typed stays, each fault at its field.
+    let seen = person.post(&edit, &fields("no address", r#"{"plan": "free"}"#)).await;
+    assert_eq!(seen.status, 400);
+    assert!(
+        seen.text.contains("no address") && seen.text.contains("&quot;free&quot;"),
+        "{}",
+        seen.text
+    );
+    assert!(seen.between("id=\"email-fault\"", "</p>").contains("must be"), "{}", seen.text);
+    let seen = person.post(&edit, &fields("ann@example.test", "[1]")).await;
+    assert!(seen.between("id=\"attributes-fault\"", "</p>").contains("must be a JSON object"));
+
+    let digits = r#"{"plan": "free", "score": 12345678901234567890.125}"#;
+    let seen = person.post(&edit, &fields("", digits)).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, &*format!("{path}?tab=attributes")));
+    let stored = workspace.api.get(format!("/users/{}", ann["id"].as_str().unwrap()), 200).await;
+    assert!(stored.text.contains("12345678901234567890.125"), "{}", stored.text);
+    let stored = stored.json();
+    assert_eq!((&stored["email"], &stored["phone"]), (&json!(null), &json!("+491511234567")));
+    assert_eq!(
+        (&stored["attributes"]["plan"], &stored["attributes"]["old"]),
+        (&json!("free"), &json!(null))
+    );
+    // What was not touched is not sent: the digits that a page cannot show stay.
+    let form = person.get(&format!("{path}?tab=edit")).await;
+    let shown = form.between("name=\"attributes\"", "</textarea>");
+    let shown = shown.split_once('>').unwrap().1.replace("&quot;", "\"");
+    person.post(&edit, &[("email", ""), ("phone", ""), ("attributes", &shown)]).await;
+    let stored = workspace.api.get(format!("/users/{}", ann["id"].as_str().unwrap()), 200).await;
+    assert!(stored.text.contains("12345678901234567890.125"), "{}", stored.text);
+    assert_eq!(stored.json()["phone"], json!(null));
 }

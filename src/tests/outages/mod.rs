@@ -1,5 +1,6 @@
 //! Stores that hang or fail over, and workers that fail: what still works, what is refused, and readiness.
 
+mod console;
 mod failover;
 mod frozen;
 mod limits;

@@ -118,6 +118,16 @@ impl Readiness {
         *known = condition;
     }
 
+    /// Whether a database answered when it was checked last.
+    pub fn is_up(&self, store: Store) -> bool {
+        let stores = self.stores.read();
+        let known = match store {
+            Store::Postgres => &stores.postgres,
+            Store::Clickhouse => &stores.clickhouse,
+        };
+        *known == Condition::Ready
+    }
+
     /// Whether everything is ready, or the first thing that is not.
     ///
     /// # Errors
@@ -139,7 +149,7 @@ impl Readiness {
                 }
             }
             Work::Control => {
-                if self.stores.read().postgres != Condition::Ready {
+                if !self.is_up(Store::Postgres) {
                     return Err(not_ready("PostgreSQL is not ready"));
                 }
             }

@@ -3,6 +3,8 @@
 mod campaigns;
 mod vitals;
 
+use std::time::Duration;
+
 use axum::{
     Router,
     extract::{Query, State},
@@ -32,6 +34,8 @@ const REFUSED_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Of `sent` since midnight in the workspace's zone, which is the parameter.
 const SENT_TODAY: &str = "SELECT count() FROM message_events \
                           WHERE type = 'sent' AND timestamp >= toStartOfDay(now(), {zone:String})";
+/// Longest wait for it: the page goes without.
+const SENT_TODAY_MAX: Duration = Duration::from_secs(5);
 /// The id of the events by hour, which take long.
 const EVENTS: &str = "home-events";
 /// Running campaigns that are named.
@@ -55,14 +59,15 @@ async fn show(
 ) -> Response {
     let metrics = visitor.may(ScopeName::SettingsRead).then(|| Metrics::read(state.services()));
     let mut attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
-    let (people, running, refused, sent, of_campaigns) = future::join5(
+    let figures = future::join5(
         people(&visitor),
         running(&visitor),
         refused(&visitor),
         sent_today(&visitor),
         campaigns::attention(&visitor),
-    )
-    .await;
+    );
+    let (figures, by_hour) = future::join(figures, by_hour(&visitor, &asked)).await;
+    let (people, running, refused, sent, of_campaigns) = figures;
     attention.extend(of_campaigns);
     let is_new = matches!(&people, Some(Ok(0))) && has_no_events(&visitor).await;
     let content = html! {
@@ -86,16 +91,19 @@ async fn show(
         }
         @if !attention.is_empty() { (vitals::attention_card(&attention)) }
         @if is_new { (first_steps(&visitor)) }
-        @if visitor.may(ScopeName::EventsRead) {
-            @if asked.events == "on" {
-                div id=(EVENTS) { (events_card(&events(&visitor).await)) }
-            } @else {
-                (view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour"))
-            }
-        }
+        @if visitor.may(ScopeName::EventsRead) { (by_hour) }
         @if let Some(running) = &running { (running_card(running)) }
     };
     visitor.page(&ENTRY, ENTRY.name, &content)
+}
+
+/// The events by hour, or the place where they are loaded.
+async fn by_hour(visitor: &Visitor, asked: &Asked) -> Markup {
+    if asked.events == "on" && visitor.may(ScopeName::EventsRead) {
+        html! { div id=(EVENTS) { (events_card(&events(visitor).await)) } }
+    } else {
+        view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour")
+    }
 }
 
 fn count_figure(label: &str, count: &PageResult<u64>, href: Option<&str>, tone: Tone) -> Markup {
@@ -142,8 +150,8 @@ async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
 async fn sent_today(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::AnalyticsSql).then_some(())?;
     let call = visitor.sql(SENT_TODAY)?.query("param_zone", visitor.zone().name());
-    let counted = call.query("default_format", "JSONCompactEachRow").read::<[u64; 1]>().await;
-    Some(counted.map(|[count]| count))
+    let call = call.query("default_format", "JSONCompactEachRow").within(SENT_TODAY_MAX);
+    Some(call.read::<[u64; 1]>().await.map(|[count]| count))
 }
 
 #[derive(Deserialize)]

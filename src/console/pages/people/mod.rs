@@ -1,9 +1,12 @@
 //! `/console/people`: search, the list, and the page of a person.
 
+mod edit;
+mod frame;
 mod list;
 mod privacy;
 mod profile;
 mod tabs;
+mod timeline;
 
 use axum::{
     Router,
@@ -22,6 +25,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
     Router::new()
         .route(ENTRY.path, get(list::show))
         .route("/console/people/{userId}", get(profile::show))
+        .route("/console/people/{userId}/edit", post(edit::save))
         .route("/console/people/{userId}/delete", post(profile::delete))
         .route("/console/people/{userId}/export", post(privacy::export))
         .route("/console/people/{userId}/erase", post(privacy::erase))

@@ -17,70 +17,6 @@ use crate::{
     visitor::Visitor,
 };
 
-/// Events of one page of the timeline.
-const PAGE: u64 = 50;
-
-#[derive(Deserialize)]
-struct Events {
-    data: Vec<Event>,
-    total: u64,
-}
-
-#[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "event_id")]
-    id: String,
-    #[serde(rename = "event_name")]
-    name: String,
-    timestamp: String,
-    properties: Value,
-}
-
-/// What the person did, newest first.
-pub(super) async fn timeline(visitor: &Visitor, profile: &Profile, offset: u64) -> Markup {
-    let call = visitor
-        .get(path(["users", &profile.id, "events"]))
-        .query("limit", PAGE.to_string())
-        .query("offset", offset.to_string());
-    let events: Events = match call.read().await {
-        Ok(events) => events,
-        Err(failure) => return failure.card("Timeline"),
-    };
-    if events.data.is_empty() {
-        return view::empty(
-            "No events yet",
-            &html! { p { "What this person does is shown here." } },
-        );
-    }
-    let moments: Vec<Moment> = events.data.iter().map(|event| moment(visitor, event)).collect();
-    let address = |offset: u64| format!("{}?tab=timeline&offset={offset}", profile.path());
-    let before = (offset > 0).then(|| address(offset.saturating_sub(PAGE)));
-    let last = offset + moments.len() as u64;
-    let after = (last < events.total).then(|| address(offset + PAGE));
-    html! {
-        p class="quiet" { (view::count(events.total)) " events" }
-        (view::timeline(&moments))
-        (view::pager(before.as_deref(), after.as_deref()))
-    }
-}
-
-fn moment(visitor: &Visitor, event: &Event) -> Moment {
-    let time = view::event_time(&event.timestamp).map_or_else(
-        || html! { (event.timestamp) },
-        |at| view::ago(at, visitor.now(), visitor.zone()),
-    );
-    Moment {
-        time,
-        tone: Tone::Info,
-        kind: "event".to_owned(),
-        title: html! { (event.name) },
-        details: Some(html! {
-            p class="quiet" { "Event id " code { (event.id) } }
-            (view::json(&event.properties))
-        }),
-    }
-}
-
 /// The attributes of the profile.
 pub(super) fn attributes(profile: &Profile) -> Markup {
     if profile.attributes.is_empty() {
@@ -296,13 +232,26 @@ struct Identity {
     linked_at: Timestamp,
 }
 
-/// Every identifier of the person.
+/// Every identifier of the person, and the devices.
 pub(super) async fn identifiers(visitor: &Visitor, profile: &Profile) -> Markup {
-    let call = visitor.get(path(["users", &profile.id, "identities"]));
-    let identities: Identities = match call.read().await {
-        Ok(identities) => identities,
-        Err(failure) => return failure.card("Identifiers"),
-    };
+    let identities = visitor.get(path(["users", &profile.id, "identities"])).read();
+    let devices = visitor.get(path(["users", &profile.id, "devices"])).read();
+    let (identities, devices) = future::join(identities, devices).await;
+    let (identities, devices): (PageResult<Identities>, PageResult<Devices>) =
+        (identities, devices);
+    html! {
+        @match &identities {
+            Ok(identities) => (view::card("Identifiers", &linked(visitor, identities))),
+            Err(failure) => (failure.card("Identifiers")),
+        }
+        @match &devices {
+            Ok(devices) => (view::card("Devices", &registered(visitor, devices))),
+            Err(failure) => (failure.card("Devices")),
+        }
+    }
+}
+
+fn linked(visitor: &Visitor, identities: &Identities) -> Markup {
     let columns = [
         Column::text("Identifier"),
         Column::text("Type"),
@@ -319,4 +268,40 @@ pub(super) async fn identifiers(visitor: &Visitor, profile: &Profile) -> Markup 
     };
     let rows: Vec<Vec<Markup>> = identities.data.iter().map(row).collect();
     view::table("Identifiers", &columns, &rows)
+}
+
+#[derive(Deserialize)]
+struct Devices {
+    data: Vec<Device>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Device {
+    token: String,
+    platform: String,
+    app_id: Option<String>,
+    updated_at: Timestamp,
+}
+
+fn registered(visitor: &Visitor, devices: &Devices) -> Markup {
+    if devices.data.is_empty() {
+        return html! { p class="quiet" { "No device gets push notifications." } };
+    }
+    let columns = [
+        Column::text("Token"),
+        Column::text("Platform"),
+        Column::text("App"),
+        Column::text("Registered"),
+    ];
+    let row = |device: &Device| {
+        vec![
+            html! { code { (device.token) } },
+            html! { (device.platform) },
+            html! { (device.app_id.as_deref().unwrap_or("–")) },
+            view::ago(device.updated_at, visitor.now(), visitor.zone()),
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = devices.data.iter().map(row).collect();
+    view::table("Devices", &columns, &rows)
 }

@@ -1,0 +1,138 @@
+//! Changing a profile: its addresses and attributes.
+
+use std::collections::BTreeMap;
+
+use axum::{extract::Path, response::Response};
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+use web::auth::ScopeName;
+
+use super::{Profile, frame};
+use crate::{
+    failure::{Failure, PageResult},
+    in_process::path,
+    view::{self, Field, Kind},
+    visitor::{Form, Visitor},
+};
+
+/// Fields of the form that show their own faults.
+const FIELDS: &[&str] = &["email", "phone", "attributes"];
+
+const ATTRIBUTES: Kind = Kind::Code { rows: 16, mode: "application/json" };
+
+/// A profile as it is typed.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    email: String,
+    phone: String,
+    /// The attributes as a JSON object.
+    attributes: String,
+}
+
+impl Draft {
+    fn of(profile: &Profile) -> Self {
+        let attributes = serde_json::to_string_pretty(&profile.attributes).unwrap_or_default();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Self { email: text(&profile.email), phone: text(&profile.phone), attributes }
+    }
+
+    fn of_form(form: &Form) -> Self {
+        let text = |name: &str| form.text(name).unwrap_or_default().trim().to_owned();
+        Self { email: text("email"), phone: text("phone"), attributes: text("attributes") }
+    }
+
+    /// What the API has to change; what was not touched is not sent. An attribute that is left out becomes null.
+    fn change(&self, profile: &Profile) -> PageResult<Change> {
+        let text = if self.attributes.is_empty() { "{}" } else { &self.attributes };
+        let mut attributes: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)
+            .map_err(|fault| faulty(format!("attributes must be a JSON object: {fault}")))?;
+        let left_out = |(name, value): &(&String, &Value)| {
+            !value.is_null() && !attributes.contains_key(name.as_str())
+        };
+        let left_out: Vec<String> =
+            profile.attributes.iter().filter(left_out).map(|(name, _)| name.clone()).collect();
+        attributes.retain(|name, value| {
+            let value: Option<Value> = serde_json::from_str(value.get()).ok();
+            value.as_ref() != profile.attributes.get(name)
+        });
+        attributes.extend(left_out.into_iter().map(|name| (name, RawValue::NULL.to_owned())));
+        let typed =
+            [("email", &self.email, &profile.email), ("phone", &self.phone, &profile.phone)];
+        let changed = typed
+            .into_iter()
+            .filter(|(_, typed, stored)| *typed != stored.as_deref().unwrap_or(""));
+        let addresses = changed.map(|(name, typed, _)| (name, Some(typed.clone())));
+        let addresses =
+            addresses.map(|(name, typed)| (name, typed.filter(|typed| !typed.is_empty())));
+        Ok(Change { addresses: addresses.collect(), attributes })
+    }
+}
+
+/// The body of the API. An address that is null is taken away.
+#[derive(Debug, Serialize)]
+struct Change {
+    #[serde(flatten)]
+    addresses: BTreeMap<&'static str, Option<String>>,
+    /// As they were typed, so that numbers keep their digits.
+    attributes: BTreeMap<String, Box<RawValue>>,
+}
+
+fn faulty(error: String) -> Failure {
+    Failure { errors: vec![error], ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request") }
+}
+
+/// The form, with what was typed before and why it was refused.
+pub(super) fn tab(
+    visitor: &Visitor,
+    profile: &Profile,
+    typed: Option<&Draft>,
+    failure: Option<&Failure>,
+) -> Markup {
+    let scope = ScopeName::UsersWrite;
+    if !visitor.may(scope) {
+        return Failure::missing_scope(scope.as_str()).card("Edit");
+    }
+    let draft = typed.cloned().unwrap_or_else(|| Draft::of(profile));
+    let fault = |name: &str| failure.and_then(|failure| failure.at(name));
+    let (email, phone, attributes) = (fault("email"), fault("phone"), fault("attributes"));
+    html! {
+        @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
+        form method="post" action={ (profile.path()) "/edit" } {
+            (visitor.csrf_field())
+            (view::field(&Field::text("email", "Email", &draft.email).fault(email.as_deref())))
+            (view::field(&Field::text("phone", "Phone", &draft.phone).fault(phone.as_deref())))
+            (view::field(&Field::text("attributes", "Attributes", &draft.attributes).of(ATTRIBUTES)
+                .hint("A JSON object; an attribute that is left out becomes null").fault(attributes.as_deref())))
+            button class="button primary" type="submit" { "Save" }
+        }
+        (view::code_editor())
+    }
+}
+
+pub(super) async fn save(
+    visitor: Visitor,
+    Path(user): Path<String>,
+    form: Form,
+) -> PageResult<Response> {
+    let current: Profile = visitor.get(path(["users", &user])).read().await?;
+    let draft = Draft::of_form(&form);
+    let saved = match draft.change(&current) {
+        Ok(change) => {
+            visitor.call(Method::PUT, path(["users", &current.id])).json(&change)?.done().await
+        }
+        Err(failure) => Err(failure),
+    };
+    match saved {
+        Ok(()) => {
+            let to = format!("{}?tab=attributes", current.path());
+            Ok(visitor.done(&to, "The profile was saved."))
+        }
+        Err(failure) if failure.is_of_fields() => {
+            let form = tab(&visitor, &current, Some(&draft), Some(&failure));
+            Ok(frame::page(&visitor, &current, "edit", failure.status, &form))
+        }
+        Err(failure) => Err(failure),
+    }
+}

@@ -86,25 +86,26 @@ fn read_by(client: &Client, analytics: &Analytics, sql: &str) -> Read {
     // repeats another.
     let plain = analytics.uniqueness.is_proven().then(|| uniqueness::plain(sql));
     let sql = plain.as_deref().unwrap_or(sql);
-    Read::new(client.query_raw(sql), analytics.reads.clone())
-        .with_setting(
-            "max_execution_time",
-            analytics.reads.limits().execution_seconds().to_string(),
-        )
-        .with_setting("timeout_overflow_mode", "throw")
-        .with_setting("max_rows_to_read", READ_ROWS_MAX.to_string())
-        .with_setting("read_overflow_mode", "throw")
-        .with_setting("max_result_rows", RESULT_ROWS_MAX.to_string())
-        .with_setting("result_overflow_mode", "throw")
-        .with_setting("max_memory_usage", READ_MEMORY_MAX_BYTES.to_string())
-        // Partitions are a function of the key, so no two rows of one key lie in two of them.
-        .with_setting("do_not_merge_across_partitions_select_final", "1")
-        // In the order of the key, whatever the number of parts: beyond the default of 100 parts the
-        // newest entries of the timeline would be looked for in all of them (measured: README).
-        .with_setting(
-            "read_in_order_two_level_merge_threshold",
-            PARTS_READ_IN_ORDER_MAX.to_string(),
-        )
+    let read = Read::new(client.query_raw(sql), analytics.reads.clone());
+    let read = match analytics.reads.limits().nice {
+        Some(nice) => read.with_setting("os_threads_nice_value_query", nice.to_string()),
+        None => read,
+    };
+    read.with_setting(
+        "max_execution_time",
+        analytics.reads.limits().execution_seconds().to_string(),
+    )
+    .with_setting("timeout_overflow_mode", "throw")
+    .with_setting("max_rows_to_read", READ_ROWS_MAX.to_string())
+    .with_setting("read_overflow_mode", "throw")
+    .with_setting("max_result_rows", RESULT_ROWS_MAX.to_string())
+    .with_setting("result_overflow_mode", "throw")
+    .with_setting("max_memory_usage", READ_MEMORY_MAX_BYTES.to_string())
+    // Partitions are a function of the key, so no two rows of one key lie in two of them.
+    .with_setting("do_not_merge_across_partitions_select_final", "1")
+    // In the order of the key, whatever the number of parts: beyond the default of 100 parts the
+    // newest entries of the timeline would be looked for in all of them (measured: README).
+    .with_setting("read_in_order_two_level_merge_threshold", PARTS_READ_IN_ORDER_MAX.to_string())
 }
 
 /// Refuses a name that cannot stand unquoted in a statement: database and cluster come from

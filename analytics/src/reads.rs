@@ -36,6 +36,9 @@ pub struct ReadLimits {
     pub queries_max: usize,
     /// Questions waiting for their turn at one time; more are refused at once with [`AnalyticsError::Busy`].
     pub waiting_max: usize,
+    /// How far the threads of questions stand back for all others of the machine: a Linux nice value. For ClickHouse on the
+    /// same machine; other releases may not know the setting.
+    pub nice: Option<u8>,
 }
 
 impl ReadLimits {
@@ -49,7 +52,7 @@ impl ReadLimits {
 impl Default for ReadLimits {
     /// 15 seconds, 32 in flight, 256 waiting.
     fn default() -> Self {
-        Self { time_max: Duration::from_secs(15), queries_max: 32, waiting_max: 256 }
+        Self { time_max: Duration::from_secs(15), queries_max: 32, waiting_max: 256, nice: None }
     }
 }
 
@@ -264,7 +267,7 @@ mod tests {
     use super::*;
 
     fn reads(queries_max: usize, waiting_max: usize) -> Reads {
-        Reads::new(ReadLimits { time_max: Duration::from_secs(15), queries_max, waiting_max })
+        Reads::new(ReadLimits { queries_max, waiting_max, ..ReadLimits::default() })
     }
 
     #[tokio::test]

@@ -17,6 +17,8 @@ use web::{
 
 /// Longest pause within a request body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Questions stand back for acknowledgements and inserts, and statements in SQL for questions.
+const READ_NICE: u8 = 10;
 
 pub(super) fn body_limits(settings: &config::Http) -> BodyLimits {
     BodyLimits {
@@ -31,11 +33,13 @@ pub(super) fn body_limits(settings: &config::Http) -> BodyLimits {
     }
 }
 
-pub(super) fn read_limits(settings: &config::Engines) -> ReadLimits {
+pub(super) fn read_limits(settings: &Settings) -> ReadLimits {
+    let engines = &settings.engines;
     ReadLimits {
-        time_max: Duration::from_secs(settings.clickhouse_query_seconds),
-        queries_max: settings.clickhouse_queries,
-        waiting_max: settings.clickhouse_queries_waiting,
+        time_max: Duration::from_secs(engines.clickhouse_query_seconds),
+        queries_max: engines.clickhouse_queries,
+        waiting_max: engines.clickhouse_queries_waiting,
+        nice: settings.clickhouse_url.is_none().then_some(READ_NICE),
     }
 }
 

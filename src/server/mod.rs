@@ -506,7 +506,7 @@ fn assemble(
             look_up_limit(settings),
         ),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
-            .with_limits(read_limits(&settings.engines)),
+            .with_limits(read_limits(settings)),
         readiness: Readiness::new().of(spool.clone(), workers),
         intake: intake(settings, spool),
         body_budget: BodyBudget::new(body_limits(&settings.http)),

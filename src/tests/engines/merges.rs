@@ -1,4 +1,4 @@
-//! Merges of the embedded ClickHouse let everything else go first.
+//! Merges of the embedded ClickHouse let everything else go first, and questions let acknowledgements go first.
 
 use std::fs;
 
@@ -10,17 +10,31 @@ use crate::kit::{Process, data_dir, eventually};
 /// `SCHED_IDLE` of sched(7), as proc(5) shows it in the 41st field of `stat`.
 const SCHED_IDLE: &str = "5";
 
+/// A thread as proc(5) shows it in `stat`.
+struct Thread {
+    name: String,
+    /// The 19th field, the nice value.
+    nice: String,
+    /// The 41st field, the policy.
+    policy: String,
+}
+
+fn threads(process: Pid) -> Vec<Thread> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let thread = |stat: String| {
+        let (before, after) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = after.split(' ').collect();
+        let field = |number: usize| fields.get(number - 3).map(|field| (*field).to_owned());
+        let name = before.split_once('(')?.1.to_owned();
+        Some(Thread { name, nice: field(19)?, policy: field(41)? })
+    };
+    threads.filter_map(|it| thread(fs::read_to_string(it.path().join("stat")).ok()?)).collect()
+}
+
 /// Policies of a process's threads of a name.
 fn policies(process: Pid, name: &str) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let policy = |stat: String| {
-        let (before, after) = stat.rsplit_once(") ")?;
-        before
-            .ends_with(&format!("({name}"))
-            .then(|| after.split(' ').nth(41 - 3))?
-            .map(str::to_owned)
-    };
-    threads.filter_map(|it| policy(fs::read_to_string(it.path().join("stat")).ok()?)).collect()
+    let threads = threads(process).into_iter();
+    threads.filter(|thread| thread.name == name).map(|thread| thread.policy).collect()
 }
 
 #[tokio::test]
@@ -35,5 +49,36 @@ async fn the_threads_that_merge_run_when_no_other_wants_their_core() {
     .await;
     let others = policies(clickhouse, "ThreadPool");
     assert!(!others.is_empty() && others.iter().all(|it| it == "0"), "{others:?}");
+    assert!(server.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_threads_of_questions_stand_back_and_those_of_inserts_do_not() {
+    /// The nice value of questions.
+    const QUESTIONS: &str = "10";
+    let data_dir = data_dir("questions");
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    let api = server.client(&key.unwrap());
+    let [_, clickhouse] = engines(&data_dir).unwrap();
+    // So many that some question runs whenever the threads are looked at.
+    let asked = async {
+        loop {
+            let asked = (0..8).map(|_| api.get("/events/query", 200));
+            futures_util::future::join_all(asked).await;
+        }
+    };
+    let seen = eventually("threads of questions", || async {
+        let found = threads(clickhouse).into_iter();
+        let of_policy = found.filter(|thread| thread.policy != SCHED_IDLE);
+        of_policy.into_iter().any(|thread| thread.nice == QUESTIONS).then_some(())
+    });
+    tokio::select! { () = asked => {}, () = seen => {} }
+    // Threads are given back as they were.
+    eventually("no thread stands back", || async {
+        let found = threads(clickhouse).into_iter();
+        let left = found.filter(|it| it.policy != SCHED_IDLE && it.nice == QUESTIONS).count();
+        (left == 0).then_some(())
+    })
+    .await;
     assert!(server.stop().await.success());
 }

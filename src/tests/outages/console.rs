@@ -72,6 +72,15 @@ impl Shop {
         seen
     }
 
+    /// Asks for pages at one time.
+    async fn pages(&self, paths: Vec<String>) -> Vec<(String, Seen)> {
+        let asked = paths.into_iter().map(|path| async {
+            let seen = self.page(&path).await;
+            (path, seen)
+        });
+        futures_util::future::join_all(asked).await
+    }
+
     /// Pages whose content is in ClickHouse, and parts of pages that are loaded afterwards.
     fn of_clickhouse(&self) -> Vec<String> {
         let Self { ann, campaign, .. } = self;
@@ -128,12 +137,10 @@ async fn without_clickhouse_pages_show_what_is_elsewhere() {
     let shop = shop(&folder).await;
     let frozen = Frozen::clickhouse(&folder);
     until_readiness(&shop.process.admin_url, "", 503).await;
-    for path in shop.of_clickhouse() {
-        let seen = shop.page(&path).await;
+    for (path, seen) in shop.pages(shop.of_clickhouse()).await {
         assert!(seen.text.contains(CLICKHOUSE), "{path}: {}", seen.text);
     }
-    for path in shop.of_postgres() {
-        let seen = shop.page(&path).await;
+    for (path, seen) in shop.pages(shop.of_postgres()).await {
         assert_eq!(seen.status, 200, "{path}: {}", seen.text);
         assert!(seen.text.contains("<h1"), "{path}: {}", seen.text);
     }
@@ -153,8 +160,7 @@ async fn without_postgresql_pages_name_it() {
     let shop = shop(&folder).await;
     let frozen = Frozen::postgres(&folder);
     until_readiness(&shop.process.admin_url, "", 503).await;
-    for path in shop.of_postgres() {
-        let seen = shop.page(&path).await;
+    for (path, seen) in shop.pages(shop.of_postgres()).await {
         assert!(seen.text.contains(POSTGRES), "{path}: {}", seen.text);
     }
     drop(frozen);

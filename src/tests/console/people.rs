@@ -3,7 +3,7 @@
 use ingest::record::MessageKind;
 use serde_json::json;
 
-use super::kit::Person;
+use super::kit::{Person, Seen};
 use crate::{
     kit::{Workspace, eventually},
     stats::fixture::{hour, iso, message_event, publish, track},
@@ -203,7 +203,8 @@ async fn a_person_is_changed_on_the_page() {
     let edit = format!("{path}/edit");
     let reader = Person::signed_in(&workspace, "users:read").await;
     assert!(reader.get(&format!("{path}?tab=edit")).await.text.contains("users:write"));
-    assert_eq!(reader.post(&edit, &[("email", "x@example.test")]).await.status, 403);
+    let forged = [("shown", "{}"), ("email", "x@example.test")];
+    assert_eq!(reader.post(&edit, &forged).await.status, 403);
     let person = Person::signed_in(&workspace, "users:read,users:write").await;
     let form = person.get(&format!("{path}?tab=edit")).await;
     assert!(
@@ -211,8 +212,14 @@ async fn a_person_is_changed_on_the_page() {
         "{}",
         form.text
     );
+    let shown = shown_by(&form);
     let fields = |email: &'static str, attributes: &'static str| {
-        [("email", email), ("phone", "+491511234567"), ("attributes", attributes)]
+        [
+            ("shown", shown.as_str()),
+            ("email", email),
+            ("phone", "+491511234567"),
+            ("attributes", attributes),
+        ]
     };
     assert_eq!(person.post_bare(&edit, &fields("", "{}")).await.status, 403, "CSRF");
     // What was typed stays, each fault at its field.
@@ -238,12 +245,31 @@ async fn a_person_is_changed_on_the_page() {
         (&stored["attributes"]["plan"], &stored["attributes"]["old"]),
         (&json!("free"), &json!(null))
     );
-    // What was not touched is not sent: the digits that a page cannot show stay.
+    // What was not touched stays: digits that a page cannot show, and what others changed while the form was open.
     let form = person.get(&format!("{path}?tab=edit")).await;
-    let shown = form.between("name=\"attributes\"", "</textarea>");
-    let shown = shown.split_once('>').unwrap().1.replace("&quot;", "\"");
-    person.post(&edit, &[("email", ""), ("phone", ""), ("attributes", &shown)]).await;
+    let attributes = form.between("name=\"attributes\"", "</textarea>");
+    let attributes = attributes.split_once('>').unwrap().1.replace("&quot;", "\"");
+    let meanwhile = json!({"externalId": "ann", "attributes": {"plan": "team", "fresh": true}});
+    workspace.api.post("/users", &meanwhile, 200).await;
+    let shown = shown_by(&form);
+    let fields =
+        [("shown", shown.as_str()), ("email", ""), ("phone", ""), ("attributes", &attributes)];
+    person.post(&edit, &fields).await;
     let stored = workspace.api.get(format!("/users/{}", ann["id"].as_str().unwrap()), 200).await;
     assert!(stored.text.contains("12345678901234567890.125"), "{}", stored.text);
-    assert_eq!(stored.json()["phone"], json!(null));
+    let stored = stored.json();
+    assert_eq!(stored["phone"], json!(null));
+    assert_eq!(
+        (&stored["attributes"]["plan"], &stored["attributes"]["fresh"]),
+        (&json!("team"), &json!(true))
+    );
+    assert_eq!(person.post(&edit, &fields[1..]).await.status, 400, "what was shown is missing");
+}
+
+/// What a form of a profile sends along of what it shows.
+fn shown_by(form: &Seen) -> String {
+    form.between("name=\"shown\" value=\"", "\"")
+        .replace("&quot;", "\"")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
 }

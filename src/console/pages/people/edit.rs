@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
-use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
 use web::auth::ScopeName;
 
 use super::{Profile, frame};
@@ -22,9 +22,20 @@ const FIELDS: &[&str] = &["email", "phone", "attributes"];
 
 const ATTRIBUTES: Kind = Kind::Code { rows: 16, mode: "application/json" };
 
+/// What a form shows of a profile, which it sends along: what was not touched in it is not changed, whatever else changed
+/// the profile meanwhile.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct DisplayedProfile {
+    email: Option<String>,
+    phone: Option<String>,
+    attributes: Map<String, Value>,
+}
+
 /// A profile as it is typed.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
+    shown: DisplayedProfile,
     email: String,
     phone: String,
     /// The attributes as a JSON object.
@@ -33,40 +44,54 @@ pub(super) struct Draft {
 
 impl Draft {
     fn of(profile: &Profile) -> Self {
-        let attributes = serde_json::to_string_pretty(&profile.attributes).unwrap_or_default();
+        let Profile { email, phone, attributes, .. } = profile;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Self { email: text(&profile.email), phone: text(&profile.phone), attributes }
+        Self {
+            shown: DisplayedProfile {
+                email: email.clone(),
+                phone: phone.clone(),
+                attributes: attributes.clone(),
+            },
+            email: text(email),
+            phone: text(phone),
+            attributes: serde_json::to_string_pretty(attributes).unwrap_or_default(),
+        }
     }
 
-    fn of_form(form: &Form) -> Self {
+    fn of_form(form: &Form) -> PageResult<Self> {
         let text = |name: &str| form.text(name).unwrap_or_default().trim().to_owned();
-        Self { email: text("email"), phone: text("phone"), attributes: text("attributes") }
+        let shown = serde_json::from_str(&text("shown")).map_err(|_| {
+            Failure::new(StatusCode::BAD_REQUEST, "shown must be as the form has it")
+        })?;
+        let (email, phone, attributes) = (text("email"), text("phone"), text("attributes"));
+        Ok(Self { shown, email, phone, attributes })
     }
 
-    /// What the API has to change; what was not touched is not sent. An attribute that is left out becomes null.
-    fn change(&self, profile: &Profile) -> PageResult<Change> {
+    /// What the API has to change. An attribute that was shown and is left out becomes null.
+    fn change(&self) -> PageResult<Change> {
         let text = if self.attributes.is_empty() { "{}" } else { &self.attributes };
         let mut attributes: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)
             .map_err(|fault| faulty(format!("attributes must be a JSON object: {fault}")))?;
+        let shown = &self.shown;
         let left_out = |(name, value): &(&String, &Value)| {
             !value.is_null() && !attributes.contains_key(name.as_str())
         };
         let left_out: Vec<String> =
-            profile.attributes.iter().filter(left_out).map(|(name, _)| name.clone()).collect();
+            shown.attributes.iter().filter(left_out).map(|(name, _)| name.clone()).collect();
         attributes.retain(|name, value| {
             let value: Option<Value> = serde_json::from_str(value.get()).ok();
-            value.as_ref() != profile.attributes.get(name)
+            value.as_ref() != shown.attributes.get(name)
         });
         attributes.extend(left_out.into_iter().map(|name| (name, RawValue::NULL.to_owned())));
-        let typed =
-            [("email", &self.email, &profile.email), ("phone", &self.phone, &profile.phone)];
-        let changed = typed
-            .into_iter()
-            .filter(|(_, typed, stored)| *typed != stored.as_deref().unwrap_or(""));
-        let addresses = changed.map(|(name, typed, _)| (name, Some(typed.clone())));
-        let addresses =
-            addresses.map(|(name, typed)| (name, typed.filter(|typed| !typed.is_empty())));
-        Ok(Change { addresses: addresses.collect(), attributes })
+        let mut addresses = BTreeMap::new();
+        for (name, typed, shown) in
+            [("email", &self.email, &shown.email), ("phone", &self.phone, &shown.phone)]
+        {
+            if typed != shown.as_deref().unwrap_or_default() {
+                addresses.insert(name, Some(typed.clone()).filter(|typed| !typed.is_empty()));
+            }
+        }
+        Ok(Change { addresses, attributes })
     }
 }
 
@@ -101,6 +126,7 @@ pub(super) fn tab(
         @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
         form method="post" action={ (profile.path()) "/edit" } {
             (visitor.csrf_field())
+            (view::hidden("shown", &serde_json::to_string(&draft.shown).unwrap_or_default()))
             (view::field(&Field::text("email", "Email", &draft.email).fault(email.as_deref())))
             (view::field(&Field::text("phone", "Phone", &draft.phone).fault(phone.as_deref())))
             (view::field(&Field::text("attributes", "Attributes", &draft.attributes).of(ATTRIBUTES)
@@ -117,8 +143,8 @@ pub(super) async fn save(
     form: Form,
 ) -> PageResult<Response> {
     let current: Profile = visitor.get(path(["users", &user])).read().await?;
-    let draft = Draft::of_form(&form);
-    let saved = match draft.change(&current) {
+    let draft = Draft::of_form(&form)?;
+    let saved = match draft.change() {
         Ok(change) => {
             visitor.call(Method::PUT, path(["users", &current.id])).json(&change)?.done().await
         }

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use config::Settings;
 use contacts::events::ops::dead_letters;
 use engines::DataDir;
-use ingest::pipeline::dead_letters::{DeadLetter, list};
+use ingest::pipeline::dead_letters::{DeadLetter, Retry, list};
 use kernel::Timestamp;
 
 use super::{output, stores};
@@ -28,7 +28,7 @@ pub(super) async fn run(command: DeadLetters, settings: &Settings) -> anyhow::Re
         }
         DeadLetters::Retry => {
             let report = stores::with_clickhouse(settings, async |analytics| {
-                let retry = dead_letters::begin_all(&folder)?;
+                let retry = Retry::begin(&folder, None)?;
                 Ok(dead_letters::run(retry, analytics, settings.clickhouse_url.is_none()).await?)
             })
             .await?;

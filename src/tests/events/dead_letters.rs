@@ -86,6 +86,11 @@ async fn by_the_api(server: &Arc<TestServer>) {
     assert_eq!((&shown["table"], &shown["name"]), (&json!("events"), &json!("Refused")));
     assert_eq!((&shown["code"], &shown["row"]["user_id"]), (&json!(27), &json!("ann")));
 
+    let lock = fs::File::create(file(server).with_file_name("lock")).unwrap();
+    lock.lock().unwrap();
+    let busy = here.api.post("/dead-letters/retry", &json!({}), 409).await.text;
+    assert!(busy.contains("retried or removed already"), "{busy}");
+    drop(lock);
     let retried = here.api.post("/dead-letters/retry", &json!({}), 200).await.json();
     assert_eq!(retried, json!({"inserted": 2, "refused": 1}));
     let page = here.api.get("/dead-letters", 200).await.json();

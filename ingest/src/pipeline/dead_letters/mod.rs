@@ -39,7 +39,9 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 pub use person::{PersonIds, remove_of};
-pub use retry::{Retry, RetryError, RetryReport, is_retrying, retry};
+#[cfg(test)]
+pub(super) use retry::retry;
+pub use retry::{Retry, RetryError, RetryReport, is_retrying};
 
 use crate::{
     columns::Table,

@@ -54,10 +54,11 @@ pub enum RetryError {
 }
 
 /// Inserts every dead letter of `dir` again: [`Retry`] of all workspaces.
-///
-/// # Errors
-/// As [`Retry::run`].
-pub async fn retry(dir: &Path, client: &clickhouse::Client) -> Result<RetryReport, RetryError> {
+#[cfg(test)]
+pub(in crate::pipeline) async fn retry(
+    dir: &Path,
+    client: &clickhouse::Client,
+) -> Result<RetryReport, RetryError> {
     Retry::begin(dir, None)?.run(client).await
 }
 
@@ -203,7 +204,7 @@ async fn send(
     insert::send(client, Statement::JsonEachRow(table), None, &[Bytes::from(body)]).await
 }
 
-/// Whether a retry is under way, by this or another process: rows may be stored that repeat others.
+/// Whether a retry or a removal is under way, by this or another process: a retry stores rows that may repeat others.
 ///
 /// # Errors
 /// If the folder cannot be read.

@@ -1,12 +1,12 @@
 //! Dead letters: rows that ClickHouse refused, kept on the disk of the process that stored them.
 
-use std::{cmp::Reverse, path::Path};
+use std::cmp::Reverse;
 
 use analytics::Analytics;
 use ingest::pipeline::dead_letters::{self, DeadLetter, Retry, RetryError, RetryReport};
 use kernel::{Error, Result, WorkspaceId, page::PageWindow};
 use serde_json::json;
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 use web::{
     Services,
     audit_log::{self, Author, Change, Entry},
@@ -33,7 +33,8 @@ pub async fn list(
     Ok((letters.into_iter().skip(skipped).take(shown).collect(), total))
 }
 
-/// Offers the dead letters of a workspace in this process to ClickHouse again, to the end even if the caller goes away.
+/// Offers the dead letters of a workspace in this process to ClickHouse again, also after the
+/// caller has gone.
 ///
 /// # Errors
 /// A conflict while another retry or a removal is under way; unavailable when ClickHouse is away: what was done by then
@@ -52,11 +53,9 @@ pub async fn retry(app: &Services, workspace: WorkspaceId, author: &Author) -> R
     }
     log(app, workspace, author, count).await?;
     let app = app.clone();
-    let run = move || {
-        let (analytics, is_only_writer) = (app.analytics(), app.is_only_writer());
-        Handle::current().block_on(run(retry, analytics, is_only_writer))
-    };
-    spawn_blocking(run).await.map_err(Error::internal)?
+    let run = async move { run(retry, app.analytics(), app.is_only_writer()).await };
+    // A task of its own: the end of the server aborts it, that of the request does not.
+    tokio::spawn(run).await.map_err(Error::internal)?
 }
 
 /// Runs a retry that has begun. The only writer first makes sure that questions expect rows that repeat others.
@@ -69,14 +68,6 @@ pub async fn run(retry: Retry, analytics: &Analytics, is_only_writer: bool) -> R
         analytics.mark_repeats_possible(&months).await?;
     }
     retry.run(analytics.client()).await.map_err(refusal)
-}
-
-/// Begins a retry of all dead letters of a folder.
-///
-/// # Errors
-/// As [`retry`].
-pub fn begin_all(dir: &Path) -> Result<Retry> {
-    Retry::begin(dir, None).map_err(refusal)
 }
 
 fn refusal(error: RetryError) -> Error {

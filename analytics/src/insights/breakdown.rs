@@ -24,8 +24,8 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The value as Nullable(String), of the JSON in a column.
-    pub(super) fn label(&self, parameters: &mut Parameters) -> String {
+    /// The JSON of the value in a column of objects, as it was sent; empty where there is none.
+    pub(super) fn raw(&self, parameters: &mut Parameters) -> String {
         let raws: Vec<String> = readings(&self.path)
             .iter()
             .map(|keys| match self.source {
@@ -35,31 +35,36 @@ impl Breakdown {
                 }
             })
             .collect();
-        let raw = match raws.as_slice() {
+        match raws.as_slice() {
             [literal, nested] => format!("if({literal} != '', {literal}, {nested})"),
             _ => raws.concat(),
-        };
-        // Most texts need no unescaping.
-        format!(
-            "arrayElement(arrayMap(raw -> multiIf(raw IN ('', 'null'), NULL, \
-             NOT startsWith(raw, '\"'), raw, \
-             position(raw, '\\\\') = 0, substring(raw, 2, length(raw) - 2), JSONExtractString(raw)), \
-             [{raw}]), 1)"
-        )
+        }
     }
 }
 
+/// The value that a column `raw` has the JSON of, as Nullable(String).
+pub(super) const LABEL: &str = r"arrayElement(arrayMap(json -> multiIf(
+            json IN ('', 'null'), NULL,
+            NOT startsWith(json, '\x22'), json,
+            position(json, '\\') = 0, substring(json, 2, length(json) - 2),
+            JSONExtractString(json)), [trimBoth(raw, ' \t\r\n')]), 1)";
+
 /// The JSON of a property; empty where there is none.
 ///
-/// Properties are stored in compact form with each key once. In an object without escapes and without objects in it, the
-/// text `"key":` stands before the value of that key and nowhere else; to look for it takes half the time of parsing.
+/// Each key is there once; blanks stand where the sender had them. Without escapes, objects and lists in it, the text
+/// `"key":` stands before the value of that key and nowhere else; to look for it takes half the time of parsing. With a
+/// blank before the colon it is not found, and the object is parsed.
 fn property(keys: &[&str], parameters: &mut Parameters) -> String {
     let parsed = JsonLocation::property(keys, parameters).raw();
     match keys {
         [key] if !key.contains(['"', '\\']) => {
+            let quoted = parameters.text(format!("\"{key}\""));
+            let with_colon = parameters.text(format!("\"{key}\":"));
             let key = parameters.text(*key);
             format!(
-                "if(position(properties, '\\\\') = 0 AND position(properties, '{{', 2) = 0, \
+                "if(position(properties, '\\\\') = 0 AND position(properties, '{{', 2) = 0 \
+                 AND position(properties, '[') = 0 \
+                 AND (position(properties, {with_colon}) != 0 OR position(properties, {quoted}) = 0), \
                  simpleJSONExtractRaw(properties, {key}), {parsed})"
             )
         }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     Breakdown, BreakdownSource, EventChoice, Span,
+    breakdown::LABEL,
     parameters::{Parameters, Value},
     person::Links,
     rows::RowsAsked,
@@ -203,7 +204,11 @@ fn sql(asked: &HistoriesAsked, links: Links, parameters: &mut Parameters) -> Str
             "groupArray(if(bitAnd(event, 1) = 0, '', ifNull(concat('=', label), '')))".to_owned()
         }
     };
-    HISTORIES.replace("$labels$", &labels).replace("$rows$", &rows.sql(links, parameters))
+    let label = if asked.breakdown.is_some() { LABEL } else { "CAST(NULL, 'Nullable(String)')" };
+    HISTORIES
+        .replace("$labels$", &labels)
+        .replace("$label$", label)
+        .replace("$rows$", &rows.sql(links, parameters))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod person;
 mod property;
 mod rows;
 mod trends;
+mod unique;
 
 pub use breakdown::{Breakdown, BreakdownSource};
 pub use catalog::{

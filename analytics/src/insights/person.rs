@@ -68,9 +68,9 @@ impl Links {
     }
 }
 
-/// Joins people with a value of their attributes, `attribute`.
-pub(super) fn attributes_join(links: Links, label: &str) -> String {
-    let attributes = ATTRIBUTES.replace("$label$", label);
+/// Joins people with the JSON of a value among their attributes, `attribute`.
+pub(super) fn attributes_join(links: Links, raw: &str) -> String {
+    let attributes = ATTRIBUTES.replace("$raw$", raw);
     format!("LEFT ANY JOIN (\n{attributes}) AS profiles ON profiles.person = {}", links.person())
 }
 

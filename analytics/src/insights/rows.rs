@@ -60,14 +60,14 @@ impl RowsAsked<'_> {
         // The condition may name columns of an event, which are none of the table.
         let mut joins = vec![links.join(&of_events(&narrowed))];
         let events = of_events(&format!("{narrowed}\n        AND ({})", self.condition));
-        let label = match self.breakdown {
-            None => "CAST(NULL, 'Nullable(String)')",
+        let raw = match self.breakdown {
+            None => "''",
             Some(by) if by.source == BreakdownSource::Property => {
-                event_columns.push(format!("{} AS property_label", by.label(parameters)));
-                "tracked.property_label"
+                event_columns.push(format!("{} AS property", by.raw(parameters)));
+                "tracked.property"
             }
             Some(by) => {
-                joins.push(person::attributes_join(links, &by.label(parameters)));
+                joins.push(person::attributes_join(links, &by.raw(parameters)));
                 "profiles.attribute"
             }
         };
@@ -87,7 +87,7 @@ impl RowsAsked<'_> {
             .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
             .replace("$person$", links.person())
             .replace("$needs_links$", needs_links)
-            .replace("$label$", label)
+            .replace("$raw$", raw)
             .replace("$columns$", &listed(&self.columns))
             .replace("$event_columns$", &listed(&event_columns))
             .replace("$events$", &events)

@@ -6,10 +6,12 @@ use uuid::Uuid;
 
 use super::{
     Breakdown, EventChoice, Metric, Span,
+    breakdown::LABEL,
     parameters::{Parameters, Value},
     person::Links,
     property::{JsonLocation, readings},
     rows::RowsAsked,
+    unique,
 };
 use crate::{
     Analytics, client,
@@ -171,13 +173,27 @@ impl<'a> Statement<'a> {
             format!(" AND (at_ms <= {end} OR at_ms >= {start})")
         });
         rows.condition = asked.choice.sql(parameters) + gap.as_deref().unwrap_or_default();
+        let rows = rows.sql(links, parameters);
+        if self.fits_bits() {
+            return unique::sql(&asked.starts_ms, asked.compared, &rows, parameters);
+        }
         let may_need_texts = asked.field.is_some() && texts == Texts::Ignored;
+        let label = asked.breakdown.as_ref().map(|_| format!("{LABEL} AS label,"));
         let parts = PARTS
-            .replace("$label$", if asked.breakdown.is_some() { "label," } else { "" })
+            .replace("$label$", &label.unwrap_or_default())
+            .replace("$raw$", if asked.breakdown.is_some() { "raw," } else { "" })
             .replace("$needs_texts$", if may_need_texts { "NOT number_found" } else { "0" })
             .replace("$figures$", &asked.metric.part_sql())
-            .replace("$rows$", &rows.sql(links, parameters));
+            .replace("$rows$", &rows);
         self.of_labels(&parts, parameters)
+    }
+
+    /// Whether the intervals of a person fit into one number, and nothing else is asked of people.
+    fn fits_bits(&self) -> bool {
+        let asked = self.asked;
+        asked.metric == Metric::Unique
+            && asked.breakdown.is_none()
+            && asked.starts_ms.len() <= unique::INTERVALS_MAX
     }
 
     /// The statement of the answer, of parts by label.

@@ -1,4 +1,5 @@
--- What are the events of each interval and label, in parts that can be added up?
+-- What are the events of each interval and label, in parts that can be added up? A label has a part for each way its JSON is
+-- written, so that it is read once for a part and not for each event.
 SELECT
     is_compared,
     interval_ms,
@@ -8,4 +9,4 @@ SELECT
     toUInt8(max($needs_texts$)) AS part_needs_texts
     $figures$
 FROM ($rows$)
-GROUP BY $label$ is_compared, interval_ms
+GROUP BY $raw$ is_compared, interval_ms

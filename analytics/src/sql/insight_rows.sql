@@ -1,9 +1,10 @@
--- Which events does a question about people count, whose are they, and what of them does it need?
+-- Which events does a question about people count, whose are they, and what of them does it need? `raw` is the JSON of the
+-- value that the answer is broken down by, empty where there is none.
 -- What stands between dollars is fixed fragments and parameters: see insights/rows.rs.
 SELECT
     at_ms,
     $person$ AS person,
-    $label$ AS label,
+    $raw$ AS raw,
     $needs_links$ AS needs_links
     $columns$
 FROM (

@@ -1,5 +1,7 @@
 //! `POST /insights/trends`: intervals, metrics, breakdowns, comparison, orders.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{event, track, trends, values};
@@ -139,6 +141,53 @@ async fn a_breakdown_has_the_largest_values_then_absence_and_the_rest() {
     let answer = trends(&workspace, question(10)).await;
     let texts: Vec<Value> = shown(&answer, 0, 7).iter().map(|it| it[0].clone()).collect();
     assert_eq!(json!(texts), json!(["DE", "FR", "IT", "7", "GB", "quo\"te\u{e9}\\", null]));
+}
+
+/// Properties as senders write them, each with the value that its event counts for.
+const WRITTEN: [(&str, Option<&str>); 14] = [
+    (r#"{"country":"DE"}"#, Some("DE")),
+    (r#"{"country": "DE", "plan": "pro"}"#, Some("DE")),
+    ("{\n  \"plan\": \"country\",\n  \"country\":\t\"DE\"\r\n}", Some("DE")),
+    (r#"{"country" : "DE"}"#, Some("DE")),
+    (r#"{"country": " DE "}"#, Some(" DE ")),
+    (r#"{"country": "a [b, c} d", "plan": "x"}"#, Some("a [b, c} d")),
+    (r#"{"country": "a {b", "plan": "x"}"#, Some("a {b")),
+    (r#"{"country": 7 }"#, Some("7")),
+    (r#"{"country": [ "a", 1 ] , "plan": 1}"#, Some(r#"["a",1]"#)),
+    (r#"{"plan": {"country": "no"}, "country": true}"#, Some("true")),
+    (r#"{"country": null }"#, None),
+    (r#"{"plan": "country"}"#, None),
+    (r#"{"plan": ["country"], "other country": 1}"#, None),
+    ("{ }", None),
+];
+
+#[tokio::test]
+async fn a_breakdown_does_not_depend_on_how_the_json_is_written() {
+    let workspace = Workspace::new().await;
+    let written = |(properties, _): &(&str, _)| {
+        format!(
+            r#"{{"userId": "ann", "eventName": "Written", "timestamp": "2026-03-01T12:00:00Z", "properties": {properties}}}"#
+        )
+    };
+    let events: Vec<String> = WRITTEN.iter().map(written).collect();
+    let body = format!("[{}]", events.join(","));
+    let answer = workspace.api.post_bytes("/events/track", body, 200).await;
+    assert_eq!(answer.json()["accepted"], WRITTEN.len(), "{}", answer.text);
+    track(&workspace, &[event("ann", "Other", "2026-03-01T12:00:00Z", json!({}))]).await;
+    let question = json!({"series": [{"eventName": "Written"}], "interval": "none",
+        "from": "2026-03-01", "to": "2026-03-01", "breakdown": {"property": "country", "limit": 100}});
+    let answer = trends(&workspace, question).await;
+    let found: BTreeMap<Option<&str>, u64> = answer["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["breakdown"].as_str(), it["total"].as_u64().unwrap()))
+        .collect();
+    let mut expected = BTreeMap::new();
+    for (_, value) in WRITTEN {
+        *expected.entry(value).or_insert(0) += 1;
+    }
+    assert_eq!(found, expected);
 }
 
 #[tokio::test]

@@ -49,6 +49,8 @@ const UNBOUNDED: &[(&str, Rule)] = &[
     ("format_csv_null_representation", Rule::Text),
     ("format_tsv_null_representation", Rule::Text),
     ("group_by_use_nulls", Rule::Flag),
+    // Of writes, so without effect; dbt sets it and `mutations_sync` on connecting.
+    ("insert_distributed_sync", Rule::Flag),
     ("join_algorithm", Rule::Text),
     ("join_default_strictness", Rule::OneOf(&["ALL", "ANY", ""])),
     ("join_use_nulls", Rule::Flag),
@@ -56,6 +58,7 @@ const UNBOUNDED: &[(&str, Rule)] = &[
     ("max_bytes_to_read", Rule::Number),
     ("max_result_bytes", Rule::Number),
     ("max_rows_to_read", Rule::Number),
+    ("mutations_sync", Rule::OneOf(&["0", "1", "2", "3"])),
     ("output_format_arrow_compression_method", Rule::OneOf(&["none", "lz4_frame", "zstd"])),
     ("output_format_arrow_low_cardinality_as_dictionary", Rule::Flag),
     ("output_format_arrow_string_as_string", Rule::Flag),

@@ -29,7 +29,7 @@ const COMBINATORS: [&str; 16] = [
     "Tuple",
 ];
 /// Functions that are refused, and whose names are those of columns so often that the names are not.
-const USUAL_NAMES: [&str; 5] = ["nested", "revision", "uptime", "user", "DATABASE"];
+const USUAL_NAMES: [&str; 6] = ["nested", "revision", "uptime", "user", "DATABASE", "SCHEMA"];
 
 /// The table functions that a statement may read from: they make numbers.
 pub(super) const TABLE_FUNCTIONS: [&str; 4] =

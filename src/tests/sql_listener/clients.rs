@@ -1,14 +1,15 @@
 //! Official clients, unmodified. Where their registries are out of reach, these tests are skipped.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{process::Command, sync::OnceCell};
 
 use super::fixture::{Sql, track};
 use crate::kit::{self, RUN_MAX, Workspace, npm, run_program};
 
 const PYTHON: &str = "clickhouse-connect==1.12.0";
+const DBT: &[&str] = &["dbt-core==1.9.11", "dbt-clickhouse==1.9.8"];
 const NODE: &str = "@clickhouse/client@1.23.1";
 
 /// The Python that has the package.
@@ -115,4 +116,65 @@ async fn the_client_of_node_just_connects() {
     )
     .await;
     assert_eq!(printed.as_deref().map(str::trim), Ok("done"));
+}
+
+const DBT_PROJECT: &str = "
+name: shop
+version: '1.0'
+profile: shop
+";
+const DBT_SOURCES: &str = "
+version: 2
+sources:
+  - name: millrace
+    tables: [{name: events}, {name: people}]
+";
+const DBT_MODEL: &str = "
+SELECT event_name, count() AS events
+FROM {{ source('millrace', 'events') }}
+GROUP BY event_name
+";
+
+/// A project of dbt with one model over the views.
+fn dbt_project(sql: &Sql) -> tempfile::TempDir {
+    let (host, port) = host_and_port(sql);
+    let profile = json!({"shop": {"target": "dev", "outputs": {"dev": {
+        "type": "clickhouse", "driver": "http", "schema": "millrace", "host": host,
+        "port": port.parse::<u16>().unwrap(), "user": "analyst", "password": sql.key,
+    }}}});
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+    fs::create_dir(folder.path().join("models")).unwrap();
+    // JSON is YAML.
+    write("profiles.yml", &profile.to_string());
+    write("dbt_project.yml", DBT_PROJECT);
+    write("models/sources.yml", DBT_SOURCES);
+    write("models/events_by_name.sql", DBT_MODEL);
+    folder
+}
+
+#[tokio::test]
+async fn dbt_reads_the_views() {
+    let python = match kit::python("sql-dbt", DBT).await {
+        Ok(python) => python,
+        Err(reason) => return eprintln!("SKIPPED dbt: {reason}"),
+    };
+    let sql = caller().await;
+    let project = dbt_project(&sql);
+    let dbt = async |arguments: &[&str]| {
+        let mut command = Command::new(python.with_file_name("dbt"));
+        command.args(arguments).args(["--profiles-dir", "."]).current_dir(project.path());
+        command.env("DBT_SEND_ANONYMOUS_USAGE_STATS", "false");
+        run_program(&mut command, RUN_MAX).await
+    };
+    let connected = dbt(&["debug"]).await.unwrap();
+    assert!(connected.contains("All checks passed"), "{connected}");
+    let shown = dbt(&["--quiet", "show", "--select", "events_by_name", "--output", "json"]).await;
+    let shown: Value = serde_json::from_str(&shown.unwrap()).unwrap();
+    assert_eq!(shown["show"], json!([{"event_name": "Seen", "events": 10}]));
+    dbt(&["docs", "generate"]).await.unwrap();
+    let catalog = fs::read_to_string(project.path().join("target/catalog.json")).unwrap();
+    let catalog: Value = serde_json::from_str(&catalog).unwrap();
+    let columns = &catalog["sources"]["source.shop.millrace.events"]["columns"];
+    assert_eq!(columns["person_id"]["type"], "String", "{catalog}");
 }

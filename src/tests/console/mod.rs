@@ -5,6 +5,7 @@ mod campaign_form;
 mod campaigns;
 mod campaigns_report;
 mod explore;
+mod explore_sql;
 mod health;
 mod import;
 mod journey;

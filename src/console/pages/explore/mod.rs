@@ -68,7 +68,7 @@ async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Respons
         h1 { "Explore" }
         (tabs(&visitor, Some(&asked)))
         @if !is_whole {
-            (view::alert("The saved question has parts that this page does not show. GET /insights/:id/results answers it whole."))
+            (view::alert("The saved question has parts that this page does not show. GET /insights/:id/result answers it whole."))
         }
         (form)
         @match &answer {

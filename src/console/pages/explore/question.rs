@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The range of a question that names none.
-const LAST_DEFAULT: &str = "30d";
+pub(super) const LAST_DEFAULT: &str = "30d";
 /// How long people have for a funnel that does not say so.
 const WINDOW_DEFAULT: &str = "7d";
 /// Marks a breakdown by an attribute of the profile.
@@ -122,6 +122,9 @@ fn breakdown(asked: &Address, body: &mut Value) {
 
 fn range(asked: &Address, body: &mut Value) -> PageResult<()> {
     if asked.from.is_empty() {
+        if !asked.to.is_empty() {
+            return Err(refused("from is required beside to"));
+        }
         let last = if asked.last.is_empty() { LAST_DEFAULT } else { &asked.last };
         body["last"] = span("last", last)?;
         return Ok(());

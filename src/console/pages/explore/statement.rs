@@ -1,101 +1,167 @@
 //! A trend as a statement for the SQL listener, where its views can answer the same.
 
-use kernel::zone::Zone;
+use std::fmt::Write as _;
+
+use kernel::{Timestamp, zone::Zone};
 use serde_json::Value;
 
-use super::address::Address;
+use super::{address::Address, question::LAST_DEFAULT};
 
 /// Events with this name count once an order.
 const ORDERS: &str = "Order Completed";
 
+/// A text that spells a number for the API, as a pattern in a literal.
+const NUMBER: &str =
+    r"^[ \\t\\r\\n]*[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?[ \\t\\r\\n]*$";
+
 /// The statement of a question about trends; none for what the views cannot answer in one plain statement.
+///
+/// It has a row for each interval with events, and for each value of a breakdown: the chart also has intervals without
+/// events, and adds up the values beyond the largest.
 pub(super) fn trends(asked: &Address, zone: Zone) -> Option<String> {
     if asked.breakdown.starts_with("profile:") || !asked.compare.is_empty() {
         return None;
     }
     let zone = quoted(zone.name());
-    let interval = match asked.interval.as_str() {
-        "" | "day" => format!("toStartOfDay(timestamp, {zone})"),
-        "hour" => format!("toStartOfHour(toTimeZone(timestamp, {zone}))"),
-        "week" => format!("toMonday(timestamp, {zone})"),
-        "month" => format!("toStartOfMonth(timestamp, {zone})"),
-        _ => return None,
-    };
-    let mut columns = vec![format!("{interval} AS interval")];
-    let mut group = vec!["interval"];
-    if asked.events.len() != 1 {
-        columns.push("event_name".to_owned());
-        group.push("event_name");
+    let mut keys = interval(&asked.interval, &zone)?;
+    if asked.events.len() > 1 {
+        keys.push(Key::new("event_name", "event_name"));
     }
     if !asked.breakdown.is_empty() {
-        columns.push(format!("{} AS breakdown", text_of(&asked.breakdown)));
-        group.push("breakdown");
+        keys.push(Key::new("breakdown", &label(&asked.breakdown)));
     }
-    columns.push(format!("{} AS value", metric(&asked.metric, &asked.field)?));
     let mut rules = filters(&asked.filters)?;
     rules.insert(0, range(asked, &zone)?);
     if !asked.events.is_empty() {
         let names: Vec<String> = asked.events.iter().map(|name| quoted(name)).collect();
         rules.insert(0, format!("event_name IN ({})", names.join(", ")));
     }
-    // An order counts once, with its first arrival.
-    let from = if asked.events.is_empty() || asked.events.iter().any(|name| name == ORDERS) {
-        format!(
-            "(SELECT * FROM events ORDER BY received_at LIMIT 1 BY if(event_name = {0} AND order_id != '', order_id, event_id))",
-            quoted(ORDERS)
-        )
-    } else {
-        "events".to_owned()
+    let columns: Vec<String> = keys.iter().map(Key::column).collect();
+    let value = format!("{} AS value", metric(&asked.metric, &asked.field)?);
+    let columns: Vec<String> = columns.into_iter().chain([value]).collect();
+    let mut statement = format!(
+        "SELECT {}\nFROM {}\nWHERE {}",
+        columns.join(", "),
+        table(&asked.events),
+        rules.join("\n  AND ")
+    );
+    if !keys.is_empty() {
+        let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        let names = names.join(", ");
+        // Writing to a string does not fail.
+        let _ = write!(statement, "\nGROUP BY {names}\nORDER BY {names}");
+    }
+    Some(statement)
+}
+
+/// What rows are grouped by.
+struct Key {
+    name: &'static str,
+    expression: String,
+}
+
+impl Key {
+    fn new(name: &'static str, expression: &str) -> Self {
+        Self { name, expression: expression.to_owned() }
+    }
+
+    fn column(&self) -> String {
+        if self.name == self.expression {
+            return self.expression.clone();
+        }
+        format!("{} AS {}", self.expression, self.name)
+    }
+}
+
+fn interval(name: &str, zone: &str) -> Option<Vec<Key>> {
+    let start = match name {
+        "" | "day" => format!("toStartOfDay(timestamp, {zone})"),
+        "hour" => format!("toStartOfHour(toTimeZone(timestamp, {zone}))"),
+        "week" => format!("toMonday(timestamp, {zone})"),
+        "month" => format!("toStartOfMonth(timestamp, {zone})"),
+        "none" => return Some(Vec::new()),
+        _ => return None,
     };
-    let (columns, group) = (columns.join(", "), group.join(", "));
-    let rules = rules.join("\n  AND ");
-    Some(format!(
-        "SELECT {columns}\nFROM {from}\nWHERE {rules}\nGROUP BY {group}\nORDER BY {group}"
-    ))
+    Some(vec![Key::new("interval", &start)])
+}
+
+/// The events; of an order the first to arrive counts.
+fn table(events: &[String]) -> String {
+    if !events.is_empty() && !events.iter().any(|name| name == ORDERS) {
+        return "events".to_owned();
+    }
+    format!(
+        "(SELECT * FROM events ORDER BY received_at LIMIT 1 BY if(event_name = {0} AND order_id != '', order_id, event_id))",
+        quoted(ORDERS)
+    )
 }
 
 fn metric(name: &str, field: &str) -> Option<String> {
-    let number = format!("numbers[{}]", quoted(field));
-    let has = format!("mapContains(numbers, {})", quoted(field));
     Some(match name {
         "" | "count" => "count()".to_owned(),
         "unique" => "uniqExact(person_id)".to_owned(),
         "perUser" => "count() / uniqExact(person_id)".to_owned(),
-        _ if field.is_empty() => return None,
-        "sum" | "avg" | "min" | "max" => format!("{name}If({number}, {has})"),
-        "p50" => format!("quantileExactIf(0.5)({number}, {has})"),
-        "p90" => format!("quantileExactIf(0.9)({number}, {has})"),
-        "p95" => format!("quantileExactIf(0.95)({number}, {has})"),
-        "p99" => format!("quantileExactIf(0.99)({number}, {has})"),
+        // With dots it may be one key, or keys within keys.
+        _ if field.is_empty() || field.contains('.') => return None,
+        "sum" => format!("ifNull(sum({}), 0)", number(field)),
+        "avg" | "min" | "max" => format!("{name}({})", number(field)),
+        "p50" | "p90" | "p95" | "p99" => {
+            format!("quantileExactInclusive(0.{})({})", &name[1..], number(field))
+        }
         _ => return None,
     })
 }
 
+/// A number of the properties, or one that a text among them spells; null where there is none.
+fn number(field: &str) -> String {
+    let (name, text) = (quoted(field), text_of(field));
+    format!(
+        "if(mapContains(numbers, {name}), numbers[{name}], if(match({text}, '{NUMBER}'), toFloat64OrNull(trimBoth({text}, ' \\t\\r\\n')), NULL))"
+    )
+}
+
 fn range(asked: &Address, zone: &str) -> Option<String> {
     if asked.from.is_empty() {
-        let last = if asked.last.is_empty() { "30d" } else { &asked.last };
-        let at = last.find(|letter: char| !letter.is_ascii_digit())?;
-        let (amount, unit) = last.split_at_checked(at)?;
-        let amount = amount.parse::<u32>().ok()?.saturating_sub(1);
-        let (begin, unit) = match unit {
-            "h" => ("toStartOfHour", "HOUR"),
-            "d" => ("toStartOfDay", "DAY"),
-            "w" => ("toMonday", "WEEK"),
-            "m" => ("toStartOfMonth", "MONTH"),
-            _ => return None,
-        };
-        return Some(format!("timestamp >= {begin}(now({zone})) - INTERVAL {amount} {unit}"));
+        return last(&asked.last, zone);
     }
-    let is_day =
-        |text: &str| text.len() == 10 && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
-    let until = if asked.to.is_empty() { &asked.from } else { &asked.to };
-    (is_day(&asked.from) && is_day(until)).then(|| {
-        format!(
-            "timestamp >= toDateTime({}, {zone}) AND timestamp < toDateTime({}, {zone}) + INTERVAL 1 DAY",
-            quoted(&format!("{} 00:00:00", asked.from)),
-            quoted(&format!("{until} 00:00:00")),
-        )
-    })
+    let from = format!("timestamp >= {}", start_of(&asked.from, zone)?);
+    let to = match asked.to.as_str() {
+        "" => "timestamp <= now64(3)".to_owned(),
+        day if is_day(day) => format!("timestamp < {} + INTERVAL 1 DAY", start_of(day, zone)?),
+        instant => format!("timestamp <= {}", start_of(instant, zone)?),
+    };
+    Some(format!("{from} AND {to}"))
+}
+
+fn last(last: &str, zone: &str) -> Option<String> {
+    let last = if last.is_empty() { LAST_DEFAULT } else { last };
+    let at = last.find(|letter: char| !letter.is_ascii_digit())?;
+    let (amount, unit) = last.split_at_checked(at)?;
+    let amount = amount.parse::<u32>().ok()?.saturating_sub(1);
+    let (begin, unit) = match unit {
+        "h" => ("toStartOfHour", "HOUR"),
+        "d" => ("toStartOfDay", "DAY"),
+        "w" => ("toMonday", "WEEK"),
+        "m" => ("toStartOfMonth", "MONTH"),
+        _ => return None,
+    };
+    Some(format!(
+        "timestamp >= toDateTime({begin}(now({zone})), {zone}) - INTERVAL {amount} {unit} AND timestamp <= now64(3)"
+    ))
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == "2011-01-31".len()
+}
+
+/// The beginning of a day of the zone, or an instant.
+fn start_of(text: &str, zone: &str) -> Option<String> {
+    if is_day(text) {
+        let is_plain = text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+        return is_plain.then(|| format!("toDateTime('{text} 00:00:00', {zone})"));
+    }
+    let at = Timestamp::parse(text).ok()?;
+    Some(format!("fromUnixTimestamp64Milli({}, 'UTC')", at.millis()))
 }
 
 /// The rules of filters; none where one has no plain form.
@@ -109,16 +175,24 @@ fn filters(text: &str) -> Option<Vec<String>> {
 
 fn rule(filter: &Value) -> Option<String> {
     let property = filter["property"].as_str()?;
+    // With dots it may be one key, or keys within keys.
+    if property.contains('.') {
+        return None;
+    }
     let operator = filter["operator"].as_str()?;
-    let (text, has) = (text_of(property), format!("JSONHas(properties, {})", keys(property)));
+    let text = text_of(property);
     let number = format!("numbers[{}]", quoted(property));
     let is_number = format!("mapContains(numbers, {})", quoted(property));
+    // To ClickHouse an absent text is an empty one.
+    let is_text = format!("startsWith({}, '\"')", raw_of(&[property]));
     match (operator, &filter["value"]) {
-        ("exists", _) => Some(has),
-        ("equals", Value::String(value)) => Some(format!("{text} = {}", quoted(value))),
+        ("exists", _) => Some(format!("{} NOT IN ('', 'null')", raw_of(&[property]))),
+        ("equals", Value::String(value)) => {
+            Some(format!("{is_text} AND {text} = {}", quoted(value)))
+        }
         ("equals", Value::Number(value)) => Some(format!("{is_number} AND {number} = {value}")),
         ("starts_with", Value::String(value)) => {
-            Some(format!("startsWith({text}, {})", quoted(value)))
+            Some(format!("{is_text} AND startsWith({text}, {})", quoted(value)))
         }
         ("gt" | "gte" | "lt" | "lte", Value::Number(value)) => {
             let sign = match operator {
@@ -133,13 +207,28 @@ fn rule(filter: &Value) -> Option<String> {
     }
 }
 
-fn text_of(property: &str) -> String {
-    format!("JSONExtractString(properties, {})", keys(property))
+/// The value of a breakdown: a text as it is, others as JSON, null where there is none.
+fn label(property: &str) -> String {
+    let of = |keys: &[&str]| {
+        let raw = raw_of(keys);
+        let text = raw.replacen("JSONExtractRaw", "JSONExtractString", 1);
+        format!("multiIf({raw} IN ('', 'null'), NULL, startsWith({raw}, '\"'), {text}, {raw})")
+    };
+    let nested: Vec<&str> = property.split('.').collect();
+    if nested.len() == 1 {
+        return of(&[property]);
+    }
+    format!("if({} != '', {}, {})", raw_of(&[property]), of(&[property]), of(&nested))
 }
 
-/// A dot path as the keys that lead to it.
-fn keys(property: &str) -> String {
-    property.split('.').map(quoted).collect::<Vec<_>>().join(", ")
+fn text_of(property: &str) -> String {
+    format!("JSONExtractString(properties, {})", quoted(property))
+}
+
+/// The JSON of a property; empty where there is none.
+fn raw_of(keys: &[&str]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+    format!("JSONExtractRaw(properties, {})", keys.join(", "))
 }
 
 /// A text as a literal of ClickHouse.
@@ -170,6 +259,8 @@ mod tests {
         let filter = r#"[{"property":"a","operator":"not_contains","value":"b"}]"#;
         let query: String = url::form_urlencoded::byte_serialize(filter.as_bytes()).collect();
         assert_eq!(of(&format!("event=A&filters={query}")), None);
+        assert_eq!(of("event=A&interval=year"), None);
+        assert_eq!(of("event=A&from=2026-03-01T25:00"), None);
     }
 
     #[test]

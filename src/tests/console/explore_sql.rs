@@ -1,0 +1,236 @@
+//! The SQL that Explore offers for a trend has the numbers of its chart.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use url::form_urlencoded;
+use web::workspaces::{self, WorkspaceChanges};
+
+use super::kit::{Person, Seen};
+use crate::kit::{Workspace, eventually, server};
+
+const ZONE: &str = "America/New_York";
+const DAY_MS: i64 = 86_400_000;
+
+fn event(user: &str, name: &str, at: &str, properties: Value) -> Value {
+    json!({"userId": user, "eventName": name, "timestamp": at, "properties": properties})
+}
+
+/// Events on both sides of midnight and of a change of the clocks in New York, now, and ahead.
+async fn with_events() -> Workspace {
+    let workspace = Workspace::new().await;
+    let (db, name) = (server().db(), workspace.name.clone());
+    let changes =
+        WorkspaceChanges { timezone: Some(ZONE.to_owned()), ..WorkspaceChanges::default() };
+    server().on(async move { workspaces::set(&db, &name, &changes).await.unwrap() }).await;
+    let from_now =
+        |ms| kernel::Timestamp::from_millis(chrono::Utc::now().timestamp_millis() + ms).to_string();
+    let events = json!([
+        event("ann", "Seen", "2026-03-07T04:59:59.999Z", json!({"n": 1, "plan": "pro"})),
+        event(
+            "ann",
+            "Seen",
+            "2026-03-07T05:00:00Z",
+            json!({"n": 2.5, "plan": "pro", "a": {"b": "x"}})
+        ),
+        event("bob", "Seen", "2026-03-08T07:30:00Z", json!({"n": "4", "plan": 7})),
+        event("bob", "Seen", "2026-03-09T03:59:59Z", json!({"n": "4x", "plan": null})),
+        event("bob", "Seen", "2026-03-09T04:00:00Z", json!({"n": -3, "plan": "", "a.b": "y"})),
+        event("cat", "Seen", "2026-03-20T12:00:00Z", json!({"plan": "it's \"big\""})),
+        event("cat", "Clicked", "2026-03-08T12:00:00Z", json!({"n": 10, "plan": "pro"})),
+        event("ann", "Clicked", "2026-04-01T03:59:59Z", json!({"n": 20, "plan": true})),
+        event(
+            "ann",
+            "Order Completed",
+            "2026-03-08T12:00:00Z",
+            json!({"orderId": "1", "total": 5, "n": 1})
+        ),
+        event(
+            "ann",
+            "Order Completed",
+            "2026-03-10T12:00:00Z",
+            json!({"orderId": "1", "total": 6, "n": 2})
+        ),
+        event(
+            "bob",
+            "Order Completed",
+            "2026-03-10T12:00:00Z",
+            json!({"orderId": "2", "total": 7, "n": 3})
+        ),
+        event("ann", "Seen", &from_now(-1_000), json!({"n": 1})),
+        event("ann", "Seen", &from_now(-DAY_MS), json!({"n": 1})),
+        event("ann", "Seen", &from_now(DAY_MS), json!({"n": 100})),
+    ]);
+    workspace.api.post("/events/track", &events, 200).await;
+    let question =
+        json!({"series": [{}], "interval": "none", "from": "2026-03-01", "to": "2099-12-31"});
+    eventually("the events are visible", || async {
+        let trends = workspace.api.post("/insights/trends", &question, 200).await.json();
+        (trends["series"][0]["total"] == 13).then_some(())
+    })
+    .await;
+    workspace
+}
+
+/// Values by interval in seconds since 1970, event and value of a breakdown; those of intervals without events left out.
+type Values = BTreeMap<(i64, String, String), f64>;
+
+fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
+    csv::Reader::from_reader(text.as_bytes()).deserialize().map(Result::unwrap).collect()
+}
+
+/// The numbers of the API.
+async fn of_chart(person: &Person, address: &str) -> Values {
+    let answer = person.get(&format!("/console/explore/csv?{address}")).await;
+    assert_eq!(answer.status, 200, "{address}: {}", answer.text);
+    let value = |row: &BTreeMap<String, String>| row["value"].parse::<f64>().ok();
+    rows(&answer.text)
+        .iter()
+        .filter_map(|row| {
+            let at = chrono::DateTime::parse_from_rfc3339(&row["interval"]).unwrap().timestamp();
+            assert_eq!(row["other"], "false", "{address}: as many values as there are at most");
+            Some(((at, row["event_name"].clone(), row["breakdown"].clone()), value(row)?))
+        })
+        .filter(|(_, value)| *value != 0.0)
+        .collect()
+}
+
+fn offered(page: &Seen) -> Option<String> {
+    let mut sql = page.text.split("<summary>SQL</summary>").nth(1)?.to_owned();
+    sql = sql.split("<code>").nth(1)?.split("</code>").next()?.to_owned();
+    for (escaped, letter) in [("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")] {
+        sql = sql.replace(escaped, letter);
+    }
+    Some(sql)
+}
+
+/// The numbers of a statement.
+async fn of_sql(person: &Person, statement: &str, address: &str) -> Values {
+    let has = |column: &str| {
+        statement.contains(&format!("{column}, ")) || statement.contains(&format!(" AS {column},"))
+    };
+    let interval = if statement.contains(" AS interval") {
+        format!("toUnixTimestamp(toDateTime(interval, '{ZONE}'))")
+    } else {
+        "0".to_owned()
+    };
+    let name = if has("event_name") { "event_name" } else { "''" };
+    let breakdown = if has("breakdown") { "ifNull(breakdown, '')" } else { "''" };
+    let sql = format!(
+        "SELECT {interval} AS at, {name} AS name, {breakdown} AS label, toFloat64(value) AS number FROM ({statement})"
+    );
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("tab", "sql")
+        .append_pair("sql", &sql)
+        .finish();
+    let answer = person.get(&format!("/console/explore/csv?{query}")).await;
+    assert_eq!(answer.status, 200, "{address}: {sql}: {}", answer.text);
+    rows(&answer.text)
+        .iter()
+        .filter_map(|row| {
+            let key = (row["at"].parse().unwrap(), row["name"].clone(), row["label"].clone());
+            Some((key, row["number"].parse::<f64>().ok()?))
+        })
+        .filter(|(_, value)| *value != 0.0)
+        .collect()
+}
+
+const MARCH: &str = "from=2026-03-01&to=2026-03-31";
+/// Questions, and whether there is a statement for them.
+const QUESTIONS: &[(&str, bool)] = &[
+    ("event=Seen", true),
+    ("event=Seen&interval=week", true),
+    ("event=Clicked&event=Seen", true),
+    ("", true),
+    ("interval=none", true),
+    ("event=Seen&interval=hour", true),
+    ("event=Seen&interval=week", true),
+    ("event=Seen&event=Clicked&interval=month", true),
+    ("event=Seen&metric=unique", true),
+    ("event=Seen&metric=perUser&interval=none", true),
+    ("event=Seen&metric=sum&field=n", true),
+    ("event=Seen&metric=avg&field=n&interval=month", true),
+    ("event=Seen&metric=min&field=n&interval=week", true),
+    ("event=Seen&metric=max&field=n", true),
+    ("event=Seen&metric=p50&field=n&interval=month", true),
+    ("event=Seen&metric=p95&field=n&interval=none", true),
+    ("event=Seen&breakdown=plan", true),
+    ("event=Seen&breakdown=plan&metric=unique&interval=none", true),
+    ("event=Seen&event=Clicked&breakdown=plan&interval=month", true),
+    ("event=Seen&breakdown=a.b", true),
+    ("event=Order%20Completed&metric=sum&field=n", true),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"equals","value":"pro"}]"#, true),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"equals","value":""}]"#, true),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"starts_with","value":"p"}]"#, true),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"equals","value":7}]"#, true),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"exists"}]"#, true),
+    (r#"event=Seen&filters=[{"property":"n","operator":"gt","value":1}]"#, true),
+    (r#"event=Seen&filters=[{"property":"n","operator":"lte","value":-3}]"#, true),
+    (r#"event=Seen&filters=[{"property":"a.b","operator":"exists"}]"#, false),
+    (r#"event=Seen&filters=[{"property":"plan","operator":"contains","value":"p"}]"#, false),
+    ("event=Seen&breakdown=profile%3Aplan", false),
+    ("event=Seen&compare=previous_period", false),
+    ("event=Seen&metric=sum&field=a.b", false),
+];
+/// Ranges of the event `Seen`.
+const RANGES: &[&str] = &[
+    "from=2026-03-07&to=2026-03-08",
+    "from=2026-03-08",
+    "from=2026-03-07T05:00:00Z&to=2026-03-09T03:59:59.999Z",
+    "from=2026-03-07&to=2026-03-09T04:00:00Z",
+    "last=2d",
+    "last=36h&interval=hour",
+    "last=2w&interval=week",
+    "last=12m&interval=month",
+    "interval=none",
+];
+
+async fn compare(person: &Person, address: &str, has_statement: bool) {
+    let page = person.get(&format!("/console/explore?{address}")).await;
+    assert_eq!(page.status, 200, "{address}: {}", page.text);
+    let Some(statement) = offered(&page) else {
+        return assert!(!has_statement, "{address} has no statement: {}", page.text);
+    };
+    assert!(has_statement, "{address}: {statement}");
+    let (chart, mut sql) =
+        (of_chart(person, address).await, of_sql(person, &statement, address).await);
+    assert!(!chart.is_empty(), "{address} finds events");
+    // A statement names no event where there is one, and no interval where there is none.
+    let events: Vec<String> = chart.keys().map(|key| key.1.clone()).collect();
+    let first = chart.keys().next().unwrap().0;
+    sql = sql
+        .into_iter()
+        .map(|((at, name, label), value)| {
+            let name = if name.is_empty() { events[0].clone() } else { name };
+            ((if at == 0 { first } else { at }, name, label), value)
+        })
+        .collect();
+    assert_eq!(
+        chart.keys().collect::<Vec<_>>(),
+        sql.keys().collect::<Vec<_>>(),
+        "{address}: {statement}"
+    );
+    for (key, value) in &chart {
+        assert!((value - sql[key]).abs() < 1e-9, "{address} {key:?}: {value} is not {}", sql[key]);
+    }
+}
+
+#[tokio::test]
+async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    eventually("the views are listed", || async {
+        let empty = person.get("/console/explore?tab=sql").await;
+        empty.text.contains("<code>people</code>").then_some(())
+    })
+    .await;
+    for (question, has_statement) in QUESTIONS {
+        let question = question.replace('"', "%22");
+        compare(&person, &format!("tab=trends&{question}&{MARCH}"), *has_statement).await;
+    }
+    for range in RANGES {
+        compare(&person, &format!("tab=trends&event=Seen&{range}"), true).await;
+    }
+    let refused = person.get("/console/explore?event=Seen&to=2026-03-01").await;
+    assert!(refused.text.contains("from is required beside to"), "{}", refused.text);
+}

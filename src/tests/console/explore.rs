@@ -43,7 +43,7 @@ async fn a_trend_has_the_numbers_of_the_api() {
     assert_eq!(chart["series"][0]["values"], json!([10.5, 20.0, 0.0]));
     assert!(!seen.text.contains("<b>FR") && seen.text.contains("Show data"), "{}", seen.text);
     assert!(
-        seen.text.contains("API call") && seen.text.contains("sumIf(numbers["),
+        seen.text.contains("API call") && seen.text.contains("ifNull(sum("),
         "{}",
         seen.text
     );
@@ -126,6 +126,66 @@ async fn a_question_is_saved_opened_and_deleted() {
     assert_eq!(person.post(&delete, &[("confirm", "Buyers")]).await.status, 400);
     assert_eq!(person.post(&delete, &[("confirm", "Buyers <1>")]).await.status, 303);
     assert_eq!(person.get(&address).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_saved_question_is_changed_renamed_and_kept_as_typed_when_refused() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let question = format!("tab=trends&event=Bought&{RANGE}");
+    let fields = [("question", question.as_str()), ("name", "Buyers")];
+    let address = person.post("/console/explore/save", &fields).await.location().to_owned();
+    let id = address.split_once('=').unwrap().1;
+    // The form keeps which question is opened, so that what is changed can be saved in its place.
+    let seen = person.get(&address).await;
+    assert!(seen.text.contains(&format!("name=\"insight\" value=\"{id}\"")), "{}", seen.text);
+    let changed = format!("tab=trends&metric=unique&insight={id}&{RANGE}");
+    let seen = person.get(&format!("/console/explore?{changed}")).await;
+    assert!(seen.text.contains("Save as a new question"), "{}", seen.text);
+    let update = format!("/console/explore/update?insight={id}");
+    let fields = [("question", changed.as_str()), ("name", "People")];
+    assert_eq!(person.post_bare(&update, &fields).await.status, 403, "CSRF");
+    assert_eq!(person.post(&update, &fields).await.location(), address);
+    let saved = workspace.api.get(&format!("/insights/{id}"), 200).await.json();
+    let series = json!([{"metric": "unique", "label": "All events"}]);
+    assert_eq!((&saved["name"], &saved["question"]["series"]), (&json!("People"), &series));
+
+    let long = "x".repeat(300);
+    for (path, insight) in [("/console/explore/save", ""), (update.as_str(), id)] {
+        let question = format!("tab=funnels&event=Bought&event=Seen&insight={insight}&{RANGE}");
+        let fields = [("question", question.as_str()), ("name", long.as_str())];
+        let seen = person.post(path, &fields).await;
+        assert_eq!(seen.status, 400, "{path}");
+        assert!(
+            seen.text.contains(&long) && seen.text.contains("id=\"name-fault\""),
+            "{path}: {}",
+            seen.text
+        );
+        assert!(seen.text.contains("value=\"Seen\""), "{path}: {}", seen.text);
+    }
+    let reader = Person::signed_in(&workspace, "events:read").await;
+    let seen = reader.post(&update, &fields).await;
+    assert_eq!(seen.status, 403);
+    assert!(seen.text.contains("events:write"), "{}", seen.text);
+}
+
+#[tokio::test]
+async fn a_question_with_parts_that_the_page_does_not_show_is_only_renamed() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let series =
+        json!([{"metric": "count", "eventName": "A"}, {"metric": "unique", "eventName": "B"}]);
+    let question = json!({"series": series, "from": "2026-03-01", "to": "2026-03-03"});
+    let new = json!({"name": "Both", "kind": "trends", "question": question});
+    let saved = workspace.api.post("/insights", &new, 201).await.json();
+    let id = saved["id"].as_str().unwrap();
+    let seen = person.get(&format!("/console/explore?insight={id}")).await;
+    assert!(seen.text.contains(">Rename</button>"), "{}", seen.text);
+    let fields = [("question", "tab=trends&event=A&last=7d"), ("name", "A and B")];
+    let update = format!("/console/explore/update?insight={id}");
+    assert_eq!(person.post(&update, &fields).await.status, 303);
+    let saved = workspace.api.get(&format!("/insights/{id}"), 200).await.json();
+    assert_eq!((&saved["name"], &saved["question"]), (&json!("A and B"), &question));
 }
 
 #[tokio::test]
@@ -226,7 +286,14 @@ async fn statements_are_those_of_the_listener_with_its_errors() {
     assert!(seen.text.contains("1,000 rows; there are more"), "{}", seen.text);
     let seen = ask("SELECT 1 AS one FORMAT Vertical").await;
     assert!(seen.text.contains("Row 1:"), "a format of its own is a text: {}", seen.text);
-    assert_eq!(ask(&format!("SELECT '{}'", "x".repeat(4_000))).await.status, 400);
+    for (letters, status) in [(3_991, 200), (3_992, 400)] {
+        let seen = ask(&format!("SELECT '{}'", "x".repeat(letters))).await;
+        assert_eq!(
+            (seen.status.as_u16(), seen.text.contains("id=\"sql-fault\"")),
+            (status, status == 400)
+        );
+        assert!(seen.text.contains(&"x".repeat(letters)), "it is kept: {}", seen.text);
+    }
     // Without the scope the tab is not shown, and its address is refused.
     let reader = Person::signed_in(&workspace, "events:read").await;
     let seen = reader.get("/console/explore").await;

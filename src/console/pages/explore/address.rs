@@ -170,6 +170,12 @@ impl Address {
         filters.iter().map(FilterRow::of).collect()
     }
 
+    /// Whether it names a saved question and nothing else.
+    pub(super) fn is_of_insight_alone(&self) -> bool {
+        let alone = Self { insight: self.insight.clone(), ..Self::new(self.kind) };
+        !self.insight.is_empty() && *self == alone
+    }
+
     /// The same as another kind of question.
     pub(super) fn of_kind(&self, kind: Kind) -> Self {
         Self { kind, insight: String::new(), ..self.clone() }

@@ -92,6 +92,7 @@ pub(super) fn form(asked: &Address, known: &Known, fields: &Markup) -> Markup {
     html! {
         form class="card" method="get" action=(ENTRY.path) {
             (view::hidden("tab", asked.kind.name()))
+            @if !asked.insight.is_empty() { (view::hidden("insight", &asked.insight)) }
             (fields)
             (filter_rows(asked))
             button class="button primary" type="submit" { "Show" }

@@ -40,6 +40,7 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route(ENTRY.path, get(show))
         .route("/console/explore/csv", get(csv::download))
         .route("/console/explore/save", post(saved::save))
+        .route("/console/explore/update", post(saved::update))
         .route("/console/explore/delete", post(saved::delete))
 }
 
@@ -57,27 +58,37 @@ async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Respons
         Some(opened) => (opened.address, opened.is_whole),
         None => (asked, true),
     };
-    let known = fields::Known::read(&visitor, &asked).await;
-    let answer = answer(&visitor, &asked).await;
+    let content = content(&visitor, &asked, is_whole, None).await;
+    Ok(visitor.page(&ENTRY, &asked.title(), &content))
+}
+
+/// The page of a question; `refused` is the name under which it was not saved.
+async fn content(
+    visitor: &Visitor,
+    asked: &Address,
+    is_whole: bool,
+    refused: Option<&saved::Refused<'_>>,
+) -> Markup {
+    let known = fields::Known::read(visitor, asked).await;
+    let answer = answer(visitor, asked).await;
     let form = match asked.kind {
-        Kind::Trends => trends::form(&asked, &known),
-        Kind::Funnels => funnels::form(&asked, &known),
-        Kind::Retention => retention::form(&asked, &known),
+        Kind::Trends => trends::form(asked, &known),
+        Kind::Funnels => funnels::form(asked, &known),
+        Kind::Retention => retention::form(asked, &known),
     };
-    let content = html! {
+    html! {
         h1 { "Explore" }
-        (tabs(&visitor, Some(&asked)))
+        (tabs(visitor, Some(asked)))
         @if !is_whole {
             (view::alert("The saved question has parts that this page does not show. GET /insights/:id/result answers it whole."))
         }
         (form)
         @match &answer {
             Ok(answer) => (answer),
-            Err(failure) => (refused(failure)),
+            Err(failure) => (self::refused(failure)),
         }
-        (saved::panel(&visitor, &asked).await)
-    };
-    Ok(visitor.page(&ENTRY, &asked.title(), &content))
+        (saved::panel(visitor, asked, refused).await)
+    }
 }
 
 /// The kinds of questions; without one it is the tab for SQL.

@@ -1,6 +1,6 @@
 //! Questions saved under a name.
 
-use axum::response::Response;
+use axum::{extract::RawQuery, response::Response};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -28,6 +28,13 @@ struct Saved {
     question: Value,
 }
 
+impl Saved {
+    /// Whether the page shows all of it.
+    fn is_whole(&self) -> bool {
+        question::is_whole(Kind::of(&self.kind), &self.question)
+    }
+}
+
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Saved>,
@@ -41,26 +48,38 @@ pub(super) struct Opened {
     pub(super) is_whole: bool,
 }
 
+/// A name that was typed for a question, and why it was not saved.
+#[derive(Debug)]
+pub(super) struct Refused<'r> {
+    name: &'r str,
+    failure: &'r Failure,
+}
+
 /// The question that the address names by its id alone.
 pub(super) async fn opened(visitor: &Visitor, asked: &Address) -> PageResult<Option<Opened>> {
-    if asked.insight.is_empty() || !asked.events.is_empty() {
+    if !asked.is_of_insight_alone() {
         return Ok(None);
     }
     let saved: Saved = visitor.get(path(["insights", &asked.insight])).read().await?;
     let kind = Kind::of(&saved.kind);
     Ok(Some(Opened {
         address: question::address(kind, &saved.question, &saved.id),
-        is_whole: question::is_whole(kind, &saved.question),
+        is_whole: saved.is_whole(),
     }))
 }
 
 /// The saved questions, and the form that saves this one.
-pub(super) async fn panel(visitor: &Visitor, asked: &Address) -> Markup {
-    let page: PageResult<Page> = visitor.get("/insights").query("limit", "100").read().await;
+pub(super) async fn panel(
+    visitor: &Visitor,
+    asked: &Address,
+    refused: Option<&Refused<'_>>,
+) -> Markup {
+    let page: PageResult<Page> = visitor.get("/insights").query("limit", "200").read().await;
     let page = match page {
         Ok(page) => page,
         Err(failure) => return failure.card("Saved questions"),
     };
+    let opened = page.data.iter().find(|saved| saved.id == asked.insight);
     let may_write = visitor.may(ScopeName::EventsWrite);
     view::card(
         "Saved questions",
@@ -71,20 +90,50 @@ pub(super) async fn panel(visitor: &Visitor, asked: &Address) -> Markup {
                     li {
                         a href={ (ENTRY.path) "?insight=" (saved.id) } { bdi { (saved.name) } } " "
                         (view::badge(view::Tone::Neutral, &saved.kind))
-                        @if may_write && saved.id == asked.insight { " " (deletion(visitor, saved)) }
                     }
                 }
             }
             @if may_write {
-                form class="filters" method="post" action="/console/explore/save" {
-                    (visitor.csrf_field())
-                    (view::hidden("question", &asked.query()))
-                    (view::field(&Field::text("name", "Save this question as", "").required()))
-                    button class="button" type="submit" { "Save" }
-                }
+                (form(visitor, asked, opened, refused))
+            } @else if let Some(refused) = refused {
+                (view::alert(&refused.failure.text()))
             }
+            @if let Some(saved) = opened.filter(|_| may_write) { (deletion(visitor, saved)) }
         },
     )
+}
+
+/// The form that saves the question of the page: under a new name, or in place of the one that is opened.
+fn form(
+    visitor: &Visitor,
+    asked: &Address,
+    opened: Option<&Saved>,
+    refused: Option<&Refused<'_>>,
+) -> Markup {
+    let name = match (refused, opened) {
+        (Some(refused), _) => refused.name,
+        (None, Some(saved)) => &saved.name,
+        (None, None) => "",
+    };
+    let fault = refused.and_then(|it| it.failure.at("name"));
+    let elsewhere = refused.and_then(|it| it.failure.elsewhere(&["name"]));
+    html! {
+        form method="post" action="/console/explore/save" {
+            (visitor.csrf_field())
+            (view::hidden("question", &asked.query()))
+            @if let Some(text) = elsewhere { (view::alert(&text)) }
+            (view::field(&Field::text("name", "Save this question as", name).required().fault(fault.as_deref())))
+            @if let Some(saved) = opened {
+                button class="button" type="submit" formaction={ "/console/explore/update?insight=" (saved.id) } {
+                    @if saved.is_whole() { "Save" } @else { "Rename" }
+                }
+                " "
+                button class="button quiet" type="submit" { "Save as a new question" }
+            } @else {
+                button class="button" type="submit" { "Save" }
+            }
+        }
+    }
 }
 
 fn deletion(visitor: &Visitor, saved: &Saved) -> Markup {
@@ -101,19 +150,63 @@ fn deletion(visitor: &Visitor, saved: &Saved) -> Markup {
 
 pub(super) async fn save(visitor: Visitor, form: Form) -> PageResult<Response> {
     let asked = Address::read(form.text("question").unwrap_or_default());
-    let question = question::body(&visitor, &asked)?;
-    let new = json!({
-        "name": form.filled("name"), "kind": asked.kind.name(), "question": question,
-    });
-    let call = visitor.call(Method::POST, "/insights").json(&new)?;
-    let saved: Saved = call.read().await?;
+    let name = form.text("name").unwrap_or_default().trim();
+    match create(&visitor, &asked, name).await {
+        Ok(saved) => Ok(done(&visitor, &saved)),
+        Err(failure) => again(&visitor, &asked, &Refused { name, failure: &failure }).await,
+    }
+}
+
+/// Saves the question of the page in place of an earlier one. One with parts that the page does not show is only renamed.
+pub(super) async fn update(
+    visitor: Visitor,
+    RawQuery(query): RawQuery,
+    form: Form,
+) -> PageResult<Response> {
+    let insight = Address::read(query.as_deref().unwrap_or_default()).insight;
+    let asked = Address::read(form.text("question").unwrap_or_default());
+    let name = form.text("name").unwrap_or_default().trim();
+    match replace(&visitor, &insight, &asked, name).await {
+        Ok(saved) => Ok(done(&visitor, &saved)),
+        Err(failure) => again(&visitor, &asked, &Refused { name, failure: &failure }).await,
+    }
+}
+
+async fn create(visitor: &Visitor, asked: &Address, name: &str) -> PageResult<Saved> {
+    let question = question::body(visitor, asked)?;
+    let new = json!({"name": name, "kind": asked.kind.name(), "question": question});
+    visitor.call(Method::POST, "/insights").json(&new)?.read().await
+}
+
+async fn replace(
+    visitor: &Visitor,
+    insight: &str,
+    asked: &Address,
+    name: &str,
+) -> PageResult<Saved> {
+    let saved: Saved = visitor.get(path(["insights", insight])).read().await?;
+    let mut change = json!({"name": name});
+    if saved.is_whole() {
+        change["kind"] = json!(asked.kind.name());
+        change["question"] = question::body(visitor, asked)?;
+    }
+    visitor.call(Method::PUT, path(["insights", insight])).json(&change)?.read().await
+}
+
+fn done(visitor: &Visitor, saved: &Saved) -> Response {
     let to = format!("{}?insight={}", ENTRY.path, saved.id);
-    Ok(visitor.done(&to, &format!("{} was saved. Its address can be sent to others.", saved.name)))
+    visitor.done(&to, &format!("{} was saved. Its address can be sent to others.", saved.name))
+}
+
+/// The page once more, with the name as it was typed.
+async fn again(visitor: &Visitor, asked: &Address, refused: &Refused<'_>) -> PageResult<Response> {
+    let content = super::content(visitor, asked, true, Some(refused)).await;
+    Ok(visitor.page_with(refused.failure.status, &ENTRY, &asked.title(), &content))
 }
 
 pub(super) async fn delete(
     visitor: Visitor,
-    axum::extract::RawQuery(query): axum::extract::RawQuery,
+    RawQuery(query): RawQuery,
     form: Form,
 ) -> PageResult<Response> {
     let asked = Address::read(query.as_deref().unwrap_or_default());

@@ -55,16 +55,18 @@ pub(super) fn is_open_to(visitor: &Visitor) -> bool {
 }
 
 pub(super) async fn show(visitor: Visitor, statement: &str) -> PageResult<Response> {
-    check(&visitor, statement)?;
+    require_scope(&visitor)?;
+    let fault = too_long(statement);
     let schema = schema::card(&visitor).await;
     let answer = match statement {
         "" => None,
+        _ if fault.is_some() => None,
         statement => Some(answer::ask(&visitor, statement).await),
     };
     let content = html! {
         h1 { "Explore" }
         (super::tabs(&visitor, None))
-        (form(statement))
+        (form(statement, fault.as_deref()))
         @match &answer {
             Some(Ok(answer)) => (shown(&visitor, statement, answer)),
             Some(Err(failure)) => (view::alert(&failure.text())),
@@ -72,27 +74,31 @@ pub(super) async fn show(visitor: Visitor, statement: &str) -> PageResult<Respon
         }
         (schema)
     };
-    Ok(visitor.page(&ENTRY, "SQL", &content))
+    let status = if fault.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    Ok(visitor.page_with(status, &ENTRY, "SQL", &content))
 }
 
-fn check(visitor: &Visitor, statement: &str) -> PageResult<()> {
-    if !is_open_to(visitor) {
-        return Err(Failure::missing_scope(ScopeName::AnalyticsSql.as_str()));
+fn require_scope(visitor: &Visitor) -> PageResult<()> {
+    if is_open_to(visitor) {
+        return Ok(());
     }
-    if statement.len() > STATEMENT_BYTES_MAX {
-        let text = format!("sql must be at most {STATEMENT_BYTES_MAX} bytes");
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
-    }
-    Ok(())
+    Err(Failure::missing_scope(ScopeName::AnalyticsSql.as_str()))
 }
 
-fn form(statement: &str) -> Markup {
+fn too_long(statement: &str) -> Option<String> {
+    let text =
+        || format!("must be at most {STATEMENT_BYTES_MAX} bytes, received {}", statement.len());
+    (statement.len() > STATEMENT_BYTES_MAX).then(text)
+}
+
+fn form(statement: &str, fault: Option<&str>) -> Markup {
     let text = if statement.is_empty() { EXAMPLE } else { statement };
     let hint = "One SELECT, read-only, of the views below. The first 1,000 rows are shown.";
+    let field = Field::text("sql", "Statement", text).of(Kind::Lines(8)).hint(hint).fault(fault);
     html! {
         form class="card" method="get" action=(ENTRY.path) {
             (view::hidden("tab", TAB))
-            (view::field(&Field::text("sql", "Statement", text).of(Kind::Lines(8)).hint(hint)))
+            (view::field(&field))
             button class="button primary" type="submit" { "Run" }
         }
     }
@@ -160,7 +166,10 @@ fn csv_address(statement: &str) -> String {
 
 /// Every row of a statement as CSV.
 pub(super) async fn download(visitor: &Visitor, statement: &str) -> PageResult<Response> {
-    check(visitor, statement)?;
+    require_scope(visitor)?;
+    if let Some(fault) = too_long(statement) {
+        return Err(Failure::new(StatusCode::BAD_REQUEST, format!("sql {fault}")));
+    }
     let call = visitor.sql(statement).ok_or_else(answer::is_off)?;
     let answer = call.query("default_format", "CSVWithNames").answer().await?;
     let (mut head, body) = answer.into_parts();

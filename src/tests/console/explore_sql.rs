@@ -215,8 +215,8 @@ async fn compare(person: &Person, address: &str, has_statement: bool) {
     }
 }
 
-#[tokio::test]
-async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
+/// Someone who may ask in SQL, whose views are there.
+async fn analyst() -> Person {
     let workspace = with_events().await;
     let person = Person::signed_in(&workspace, "*").await;
     eventually("the views are listed", || async {
@@ -224,6 +224,12 @@ async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
         empty.text.contains("<code>people</code>").then_some(())
     })
     .await;
+    person
+}
+
+#[tokio::test]
+async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
+    let person = analyst().await;
     for (question, has_statement) in QUESTIONS {
         let question = question.replace('"', "%22");
         compare(&person, &format!("tab=trends&{question}&{MARCH}"), *has_statement).await;
@@ -233,4 +239,90 @@ async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
     }
     let refused = person.get("/console/explore?event=Seen&to=2026-03-01").await;
     assert!(refused.text.contains("from is required beside to"), "{}", refused.text);
+}
+
+/// The rows of the offered statement.
+async fn asked(person: &Person, address: &str) -> Option<Vec<BTreeMap<String, String>>> {
+    let page = person.get(&format!("/console/explore?{address}")).await;
+    assert_eq!(page.status, 200, "{address}: {}", page.text);
+    let Some(statement) = offered(&page) else {
+        assert!(page.text.contains("no plain statement"), "{address}: {}", page.text);
+        return None;
+    };
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("tab", "sql")
+        .append_pair("sql", &statement)
+        .finish();
+    let answer = person.get(&format!("/console/explore/csv?{query}")).await;
+    assert_eq!(answer.status, 200, "{address}: {statement}: {}", answer.text);
+    Some(rows(&answer.text))
+}
+
+/// The numbers of the API as a long table.
+async fn table_of(person: &Person, address: &str) -> Vec<BTreeMap<String, String>> {
+    let answer = person.get(&format!("/console/explore/csv?{address}")).await;
+    assert_eq!(answer.status, 200, "{address}: {}", answer.text);
+    rows(&answer.text)
+}
+
+#[tokio::test]
+async fn sql_of_a_funnel_has_its_numbers() {
+    let person = analyst().await;
+    for (question, expected) in [
+        ("event=Seen&event=Clicked", Some(vec![3, 0])),
+        ("event=Seen&event=Clicked&window=8w", Some(vec![3, 1])),
+        ("event=Clicked&event=Seen&window=4w", Some(vec![2, 1])),
+        ("event=Seen&event=Order%20Completed&event=Clicked&window=4w", Some(vec![3, 2, 1])),
+        (
+            "event=Seen&event=Clicked&window=8w&filters=[{%22property%22:%22n%22,%22operator%22:%22gt%22,%22value%22:2}]",
+            Some(vec![1, 1]),
+        ),
+        ("event=Seen&event=Seen", None),
+        ("event=Seen&event=Clicked&order=strict", None),
+        ("event=Seen&event=Clicked&breakdown=plan", None),
+    ] {
+        let address = format!("tab=funnels&{question}&{MARCH}");
+        let sql = asked(&person, &address).await;
+        let reached: Option<Vec<u64>> = sql.map(|rows| {
+            (1..=rows[0].len())
+                .map(|step| rows[0][&format!("step_{step}")].parse().unwrap())
+                .collect()
+        });
+        assert_eq!(reached.is_some(), expected.is_some(), "{address}");
+        let Some(reached) = reached else { continue };
+        let table = table_of(&person, &address).await;
+        let people: Vec<u64> = table.iter().map(|row| row["people"].parse().unwrap()).collect();
+        assert_eq!(reached, people, "{address}");
+        assert_eq!(Some(reached), expected, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn sql_of_retention_has_its_numbers() {
+    let person = analyst().await;
+    for question in [
+        "event=Seen",
+        "event=Seen&interval=day&intervals=20",
+        "event=Seen&event=Clicked&interval=day&intervals=40",
+        "event=Seen&event=Order%20Completed&interval=day&intervals=5&mode=rolling",
+        "event=Order%20Completed&event=Seen&interval=month&intervals=2&mode=rolling",
+        "event=Seen&filters=[{%22property%22:%22n%22,%22operator%22:%22gt%22,%22value%22:2}]&interval=day",
+    ] {
+        let address = format!("tab=retention&{question}&{MARCH}");
+        let sql = asked(&person, &address).await.unwrap();
+        let mut found = Vec::new();
+        for row in &sql {
+            let counts = (0..row.len() - 2).map(|interval| row[&format!("in_{interval}")].clone());
+            found.push((row["people"].clone(), counts.collect::<Vec<_>>()));
+        }
+        let mut cohorts: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();
+        for row in table_of(&person, &address).await {
+            let cohort = cohorts.entry(row["cohort"].clone()).or_default();
+            cohort.0.clone_from(&row["size"]);
+            cohort.1.push(row["people"].clone());
+        }
+        let expected: Vec<_> = cohorts.into_values().filter(|(size, _)| size != "0").collect();
+        assert_eq!(found, expected, "{address}");
+        assert!(!found.is_empty(), "{address}");
+    }
 }

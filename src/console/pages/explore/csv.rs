@@ -5,6 +5,7 @@ use http::{
     HeaderValue, Method,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE},
 };
+use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
@@ -15,11 +16,12 @@ use super::{
 };
 use crate::{
     failure::{Failure, PageResult},
+    view::Sources,
     visitor::Visitor,
 };
 
 /// The command that asks the API the same.
-pub(super) fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
+fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
     format!(
         "curl -s {}/insights/{} -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' -d {}",
         visitor.server_url(),
@@ -28,9 +30,27 @@ pub(super) fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
     )
 }
 
-/// The address of the numbers as CSV.
-pub(super) fn href(asked: &Address) -> String {
-    format!("/console/explore/csv?{}", asked.query())
+/// The ways to the numbers of a question.
+pub(super) fn sources(
+    visitor: &Visitor,
+    asked: &Address,
+    body: &Value,
+    sql: Option<String>,
+) -> Sources {
+    Sources {
+        api: Some(command(visitor, asked.kind, body)),
+        sql,
+        csv: Some(format!("/console/explore/csv?{}", asked.query())),
+    }
+}
+
+/// What stands where a question has no statement.
+pub(super) fn without_sql(sources: &Sources) -> Markup {
+    html! {
+        @if sources.sql.is_none() {
+            p class="quiet" { "SQL: there is no plain statement over the views with these numbers." }
+        }
+    }
 }
 
 pub(super) async fn download(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Response> {

@@ -10,11 +10,11 @@ use super::{
     address::Address,
     csv,
     fields::{self, Known},
-    question,
+    question, statement,
 };
 use crate::{
     failure::PageResult,
-    view::{self, Choice, Column, Field, Sources},
+    view::{self, Choice, Column, Field},
     visitor::Visitor,
 };
 
@@ -74,11 +74,9 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/funnels").json(&body)?;
     let funnel: Funnel = call.within(ANSWER_MAX).read().await?;
-    let sources = Sources {
-        api: Some(csv::command(visitor, asked.kind, &body)),
-        sql: None,
-        csv: Some(csv::href(asked)),
-    };
+    let window = question::window_ms(&body);
+    let sql = window.and_then(|window| statement::funnel(asked, window, visitor.zone()));
+    let sources = csv::sources(visitor, asked, &body, sql);
     let values = funnel.breakdown.as_deref().unwrap_or_default();
     let name = |value: &FunnelOfValue| match (&value.breakdown, value.other) {
         (_, true) => "Others".to_owned(),
@@ -91,6 +89,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
             (view::complete_from(funnel.complete_from, visitor.zone()))
             (steps("All people", &funnel.steps))
             (view::sources(&sources))
+            (csv::without_sql(&sources))
         }
         @for value in values {
             @let name = name(value);

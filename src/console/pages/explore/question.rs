@@ -153,6 +153,18 @@ fn span(name: &str, text: &str) -> PageResult<Value> {
     Ok(json!({"amount": amount, "unit": unit}))
 }
 
+/// The window of a funnel's body in milliseconds; none where it has no fixed length.
+pub(super) fn window_ms(body: &Value) -> Option<i64> {
+    let unit = match body["window"]["unit"].as_str()? {
+        "minutes" => 60_000,
+        "hours" => 3_600_000,
+        "days" => 86_400_000,
+        "weeks" => 7 * 86_400_000,
+        _ => return None,
+    };
+    body["window"]["amount"].as_i64()?.checked_mul(unit)
+}
+
 fn refused(text: &str) -> Failure {
     Failure::new(http::StatusCode::BAD_REQUEST, text)
 }

@@ -10,11 +10,11 @@ use super::{
     address::Address,
     csv,
     fields::{self, Known},
-    question,
+    question, statement,
 };
 use crate::{
     failure::PageResult,
-    view::{self, Choice, Column, Field, Kind, Sources},
+    view::{self, Choice, Column, Field, Kind},
     visitor::Visitor,
 };
 
@@ -56,17 +56,15 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/retention").json(&body)?;
     let retention: Retention = call.within(ANSWER_MAX).read().await?;
-    let sources = Sources {
-        api: Some(csv::command(visitor, asked.kind, &body)),
-        sql: None,
-        csv: Some(csv::href(asked)),
-    };
+    let sql = statement::retention(asked, visitor.zone());
+    let sources = csv::sources(visitor, asked, &body, sql);
     Ok(html! {
         section class="card" {
             h2 { "Cohorts" }
             (view::complete_from(retention.complete_from, visitor.zone()))
             (cohorts(&retention, visitor.zone()))
             (view::sources(&sources))
+            (csv::without_sql(&sources))
         }
     })
 }

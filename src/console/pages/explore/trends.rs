@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     failure::PageResult,
-    view::{self, Chart, Choice, Column, Series, Sources, Unit},
+    view::{self, Chart, Choice, Column, Series, Unit},
     visitor::Visitor,
 };
 
@@ -83,11 +83,8 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/trends").json(&body)?;
     let trends: Trends = call.within(ANSWER_MAX).read().await?;
-    let sources = Sources {
-        api: Some(csv::command(visitor, asked.kind, &body)),
-        sql: statement::trends(asked, visitor.zone()),
-        csv: Some(csv::href(asked)),
-    };
+    let sql = statement::trends(asked, visitor.zone());
+    let sources = csv::sources(visitor, asked, &body, sql);
     let title = asked.title();
     let has_broken_down = !asked.breakdown.is_empty();
     let names: Vec<String> = trends.series.iter().map(|it| name(it, has_broken_down)).collect();
@@ -99,6 +96,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
             @if trends.intervals.len() > 1 { (view::chart(&chart, &sources)) }
             (totals(&trends, &names))
             @if trends.intervals.len() <= 1 { (view::sources(&sources)) }
+            (csv::without_sql(&sources))
         }
     })
 }

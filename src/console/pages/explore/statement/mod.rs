@@ -1,10 +1,14 @@
-//! A trend as a statement for the SQL listener, where its views can answer the same.
+//! Questions as statements for the SQL listener, where its views can answer the same.
+
+mod funnels;
+mod retention;
 
 use std::fmt::Write as _;
 
 use kernel::{Timestamp, zone::Zone};
 use serde_json::Value;
 
+pub(super) use self::{funnels::funnel, retention::retention};
 use super::{address::Address, question::LAST_DEFAULT};
 
 /// Events with this name count once an order.
@@ -33,8 +37,7 @@ pub(super) fn trends(asked: &Address, zone: Zone) -> Option<String> {
     let mut rules = filters(&asked.filters)?;
     rules.insert(0, range(asked, &zone)?);
     if !asked.events.is_empty() {
-        let names: Vec<String> = asked.events.iter().map(|name| quoted(name)).collect();
-        rules.insert(0, format!("event_name IN ({})", names.join(", ")));
+        rules.insert(0, named(&asked.events));
     }
     let columns: Vec<String> = keys.iter().map(Key::column).collect();
     let value = format!("{} AS value", metric(&asked.metric, &asked.field)?);
@@ -74,15 +77,31 @@ impl Key {
 }
 
 fn interval(name: &str, zone: &str) -> Option<Vec<Key>> {
-    let start = match name {
-        "" | "day" => format!("toStartOfDay(timestamp, {zone})"),
-        "hour" => format!("toStartOfHour(toTimeZone(timestamp, {zone}))"),
-        "week" => format!("toMonday(timestamp, {zone})"),
-        "month" => format!("toStartOfMonth(timestamp, {zone})"),
-        "none" => return Some(Vec::new()),
+    if name == "none" {
+        return Some(Vec::new());
+    }
+    let unit = if name.is_empty() { "day" } else { name };
+    Some(vec![Key::new("interval", &start_of_interval(unit, "timestamp", zone)?)])
+}
+
+/// The start of the interval in which an instant lies.
+fn start_of_interval(unit: &str, at: &str, zone: &str) -> Option<String> {
+    Some(match unit {
+        "hour" => format!("toStartOfHour(toTimeZone({at}, {zone}))"),
+        "day" => format!("toStartOfDay({at}, {zone})"),
+        "week" => format!("toMonday({at}, {zone})"),
+        "month" => format!("toStartOfMonth({at}, {zone})"),
         _ => return None,
-    };
-    Some(vec![Key::new("interval", &start)])
+    })
+}
+
+/// The condition of events with one of these names.
+fn named(events: &[String]) -> String {
+    let names: Vec<String> = events.iter().map(|name| quoted(name)).collect();
+    match names.as_slice() {
+        [name] => format!("event_name = {name}"),
+        _ => format!("event_name IN ({})", names.join(", ")),
+    }
 }
 
 /// The events; of an order the first to arrive counts.
@@ -247,7 +266,7 @@ mod tests {
     #[test]
     fn texts_are_quoted() {
         let statement = of("event=It%27s%5C&last=7d").unwrap();
-        assert!(statement.contains(r"event_name IN ('It\'s\\')"), "{statement}");
+        assert!(statement.contains(r"event_name = 'It\'s\\'"), "{statement}");
         assert!(statement.contains("INTERVAL 6 DAY"), "{statement}");
     }
 

@@ -13,6 +13,7 @@ mod gate;
 mod in_process;
 mod pages;
 mod process_metrics;
+mod recent_metrics;
 mod state;
 mod visitor;
 

@@ -31,7 +31,7 @@ impl Metrics {
         Self::parse(&services.metrics_text())
     }
 
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut metrics = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some((name, sample)) = sample(line) {
@@ -39,6 +39,30 @@ impl Metrics {
             }
         }
         metrics
+    }
+
+    /// The buckets and counts of histograms alone.
+    pub(crate) fn histograms(&self) -> Self {
+        let is_of_histogram = |name: &str| {
+            let base = name.strip_suffix("_count").or_else(|| name.strip_suffix("_bucket"));
+            base.is_some_and(|base| self.0.contains_key(&format!("{base}_bucket")))
+        };
+        let found = self.0.iter().filter(|(name, _)| is_of_histogram(name));
+        Self(found.map(|(name, samples)| (name.clone(), samples.clone())).collect())
+    }
+
+    /// What was counted since an earlier look.
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        for (name, samples) in &mut self.0 {
+            let before = earlier.0.get(name).into_iter().flatten();
+            let before: BTreeMap<&BTreeMap<String, String>, f64> =
+                before.map(|sample| (&sample.labels, sample.value)).collect();
+            for sample in samples {
+                let value = before.get(&sample.labels).copied().unwrap_or_default();
+                sample.value = (sample.value - value).max(0.0);
+            }
+        }
+        self
     }
 
     /// The sum over all labels; nothing where the metric was not recorded yet.
@@ -53,6 +77,18 @@ impl Metrics {
         for sample in self.0.get(name).into_iter().flatten() {
             if let Some(value) = sample.labels.get(label) {
                 *sums.entry(value.as_str()).or_insert(0.0) += sample.value;
+            }
+        }
+        sums
+    }
+
+    /// The sum for each pair of values of two labels.
+    pub(crate) fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<[&str; 2], f64> {
+        let mut sums = BTreeMap::new();
+        for sample in self.0.get(name).into_iter().flatten() {
+            let [one, other] = labels.map(|label| sample.labels.get(label).map(String::as_str));
+            if let (Some(one), Some(other)) = (one, other) {
+                *sums.entry([one, other]).or_insert(0.0) += sample.value;
             }
         }
         sums
@@ -179,6 +215,8 @@ mod tests {
         assert_eq!(metrics.sum("absent"), None);
         assert_eq!(metrics.by("a", "channel"), [("email", 2.0), ("sms", 3.0)].into());
         assert_eq!(metrics.by("a", "why").keys().next(), Some(&"x \"y\" }"));
+        let pairs = [(["email", "x \"y\" }"], 2.0), (["sms", "z"], 3.0)];
+        assert_eq!(metrics.by_two("a", ["channel", "why"]), pairs.into());
     }
 
     #[test]

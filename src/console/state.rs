@@ -1,6 +1,6 @@
 //! What the console holds while the server runs.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc, time::Instant};
 
 use axum::extract::FromRef;
 use members::{Passwords, openid::OpenId};
@@ -9,7 +9,13 @@ use web::{
     http::{BodyBudget, TrustedProxies, failures::FailureRate},
 };
 
-use crate::{Routers, Site, in_process::Api, view::Entry};
+use crate::{
+    Routers, Site,
+    in_process::Api,
+    process_metrics::Metrics,
+    recent_metrics::{EarlierHistograms, Measured},
+    view::Entry,
+};
 
 /// Failed attempts to sign in that a peer has in a minute.
 const SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
@@ -35,6 +41,7 @@ struct Inner {
     entries: Vec<Entry>,
     openid: Option<Arc<OpenId>>,
     passwords: Passwords,
+    earlier_histograms: EarlierHistograms,
 }
 
 /// The listener for SQL.
@@ -67,11 +74,17 @@ impl ConsoleState {
             entries,
             openid,
             passwords: Passwords::default(),
+            earlier_histograms: EarlierHistograms::default(),
         }))
     }
 
     pub(crate) fn services(&self) -> &Services {
         &self.0.services
+    }
+
+    /// The metrics of now, and what was measured in the last minutes.
+    pub(crate) fn measure(&self) -> Measured {
+        self.0.earlier_histograms.measure(Metrics::read(self.services()), Instant::now())
     }
 
     pub(crate) fn api(&self) -> &Api {

@@ -32,12 +32,13 @@ pub fn percent(fraction: f64) -> String {
 pub fn bytes(size: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
-    let mut rest = size;
-    while rest >= 10 * 1024 && unit + 1 < UNITS.len() {
-        rest /= 1024;
+    #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+    let mut rest = size as f64;
+    while rest >= 1_024.0 && unit + 1 < UNITS.len() {
+        rest /= 1_024.0;
         unit += 1;
     }
-    format!("{} {}", count(rest), UNITS[unit])
+    format!("{} {}", decimal(rest), UNITS[unit])
 }
 
 /// Seconds in the unit that keeps the number small.
@@ -73,6 +74,9 @@ mod tests {
         assert_eq!(duration(5_400.0), "1.5 h");
         assert_eq!(duration(172_800.0), "2 days");
         assert_eq!(bytes(512), "512 B");
-        assert_eq!(bytes(8 << 30), "8,192 MiB");
+        assert_eq!(bytes(1_023), "1,023 B");
+        assert_eq!(bytes(1_536), "1.5 KiB");
+        assert_eq!(bytes(8 << 30), "8 GiB");
+        assert_eq!(bytes(5_000 << 40), "5,000 TiB");
     }
 }

@@ -7,6 +7,7 @@ mod campaigns_report;
 mod explore;
 mod explore_sql;
 mod health;
+mod home;
 mod import;
 mod journey;
 mod journeys;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Milliseconds of an hour.
-pub(super) const H: i64 = 3_600_000;
+pub(crate) const H: i64 = 3_600_000;
 
 /// An event of a message.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use crate::{
     visitor::Visitor,
 };
 
-pub(super) const PATH: &str = "/console/health/dead-letters";
+pub(in super::super) const PATH: &str = "/console/health/dead-letters";
 /// Where the form of the retry is sent.
 pub(super) const RETRY: &str = "/console/health/dead-letters/retry";
 /// Rows of one page.
@@ -54,6 +54,13 @@ struct Letter {
     code: u16,
     reason: String,
     row: Value,
+}
+
+/// How many there are of the workspace; nothing for those who may not see them.
+pub(in super::super) async fn count(visitor: &Visitor) -> Option<PageResult<u64>> {
+    visitor.may(ScopeName::EventsRead).then_some(())?;
+    let letters = visitor.get("/dead-letters").query("limit", "1").read::<Letters>().await;
+    Some(letters.map(|letters| letters.pagination.total))
 }
 
 pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> PageResult<Response> {

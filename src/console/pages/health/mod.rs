@@ -1,6 +1,6 @@
 //! `/console/health`: what this process measures of itself, a panel for each of its parts.
 
-mod dead_letters;
+pub(super) mod dead_letters;
 mod panels;
 
 use axum::{
@@ -14,7 +14,6 @@ use maud::{Markup, html};
 use web::auth::ScopeName;
 
 use crate::{
-    process_metrics::Metrics,
     state::ConsoleState,
     view::{self, Entry},
     visitor::Visitor,
@@ -37,18 +36,19 @@ async fn show(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
     let content = html! {
         h1 { "Health" }
         p class="quiet" {
-            "Of this process, since it started; every panel names its metrics, which "
+            "Of this process; every panel names its metrics, which "
             code { "GET /metrics" } " on the admin listener has, too. A cluster has a page on each node."
         }
-        div hx-get=(PANELS) hx-trigger="every 10s" hx-swap="innerHTML" { (measured(&state)) }
+        div hx-get=(PANELS) hx-trigger="every 10s" hx-swap="innerHTML" { (measured(&state, &visitor).await) }
     };
     visitor.page(&ENTRY, ENTRY.name, &content)
 }
 
-async fn refresh(State(state): State<ConsoleState>, _: Visitor) -> Response {
-    view::part(StatusCode::OK, &measured(&state))
+async fn refresh(State(state): State<ConsoleState>, visitor: Visitor) -> Response {
+    view::part(StatusCode::OK, &measured(&state, &visitor).await)
 }
 
-fn measured(state: &ConsoleState) -> Markup {
-    panels::all(&Metrics::read(state.services()))
+async fn measured(state: &ConsoleState, visitor: &Visitor) -> Markup {
+    let kept = dead_letters::count(visitor).await;
+    panels::all(&state.measure(), kept.as_ref())
 }

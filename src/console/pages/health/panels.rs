@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use crate::{
+    failure::PageResult,
     process_metrics::{Durations, Metrics, whole},
+    recent_metrics::Measured,
     view::{self, Column, Tone},
 };
 
@@ -25,11 +27,15 @@ fn none_yet() -> Markup {
 }
 
 /// Reads metrics into lines.
-struct Reader<'m>(&'m Metrics);
+struct Reader<'m> {
+    total: &'m Metrics,
+    /// Histograms of the last minutes.
+    recent: &'m Metrics,
+}
 
 impl Reader<'_> {
     fn with(&self, label: &str, metric: &'static str, text: impl Fn(f64) -> String) -> Line {
-        let value = self.0.sum(metric).map_or_else(none_yet, |number| html! { (text(number)) });
+        let value = self.total.sum(metric).map_or_else(none_yet, |number| html! { (text(number)) });
         Line::new(label, value, metric)
     }
 
@@ -47,7 +53,7 @@ impl Reader<'_> {
 
     /// A count that is a fault when it is not 0.
     fn faults(&self, label: &str, metric: &'static str) -> Line {
-        let count = self.0.sum(metric).map_or(0, whole);
+        let count = self.total.sum(metric).map_or(0, whole);
         let value = html! {
             @if count == 0 { "0" } @else { (view::badge(Tone::Bad, &view::count(count))) }
         };
@@ -56,7 +62,7 @@ impl Reader<'_> {
 
     fn durations(&self, label: &str, metric: &'static str) -> Line {
         let value = self
-            .0
+            .recent
             .durations(metric)
             .map_or_else(none_yet, |found| html! { (distribution(&found)) });
         Line::new(label, value, metric)
@@ -64,7 +70,7 @@ impl Reader<'_> {
 
     /// A line for each value of a label.
     fn counts_by(&self, metric: &'static str, label: &str) -> Vec<Line> {
-        let sums = self.0.by(metric, label);
+        let sums = self.total.by(metric, label);
         sums.into_iter()
             .map(|(name, sum)| Line::new(name, html! { (view::count(whole(sum))) }, metric))
             .collect()
@@ -99,17 +105,28 @@ fn panel(title: &str, lines: &[Line]) -> Markup {
     view::card(title, &content)
 }
 
-/// Every panel, in the order of the page.
-pub(super) fn all(metrics: &Metrics) -> Markup {
-    let read = Reader(metrics);
+/// Every panel, in the order of the page; with the number of dead letters of the workspace.
+pub(super) fn all(measured: &Measured, kept: Option<&PageResult<u64>>) -> Markup {
+    let metrics = &measured.total;
+    let read = Reader { total: metrics, recent: &measured.recent };
     html! {
+        p class="quiet" {
+            "Counts are since the process started"
+            @if let Some(window) = measured.window {
+                ", durations of the last " (view::duration(window.as_secs_f64().round()))
+            } @else {
+                ", durations as well"
+            }
+            "."
+        }
         (panel("Events", &events(&read)))
         (panel("Spool", &spool(&read)))
         (panel("Landing in ClickHouse", &landing(&read)))
         (panel("Parts and merges of ClickHouse", &parts(&read)))
-        (dead_letters(&read))
+        (dead_letters(&read, kept))
         (panel("PostgreSQL pool", &read.counts_by("millrace_postgres_connections", "state")))
         (panel("Delivery", &delivery(&read)))
+        (panel("Messages by channel", &messages(&read)))
         (panel("Providers", &providers(&read)))
         (panel("Queues behind the spool", &queues(&read)))
         (panel("HTTP", &http(&read)))
@@ -127,8 +144,8 @@ fn events(read: &Reader<'_>) -> Vec<Line> {
 }
 
 fn spool(read: &Reader<'_>) -> Vec<Line> {
-    let used = read.0.sum("millrace_spool_used_bytes").unwrap_or(0.0);
-    let limit = read.0.sum("millrace_spool_limit_bytes").unwrap_or(0.0);
+    let used = read.total.sum("millrace_spool_used_bytes").unwrap_or(0.0);
+    let limit = read.total.sum("millrace_spool_limit_bytes").unwrap_or(0.0);
     let mut lines = Vec::new();
     if limit > 0.0 {
         let fraction = used / limit;
@@ -148,8 +165,8 @@ fn spool(read: &Reader<'_>) -> Vec<Line> {
 }
 
 fn landing(read: &Reader<'_>) -> Vec<Line> {
-    let enqueued = read.0.sum("millrace_ingest_events_enqueued_total").unwrap_or(0.0);
-    let drained = read.0.sum("millrace_ingest_events_drained_total").unwrap_or(0.0);
+    let enqueued = read.total.sum("millrace_ingest_events_enqueued_total").unwrap_or(0.0);
+    let drained = read.total.sum("millrace_ingest_events_drained_total").unwrap_or(0.0);
     let behind = html! { (view::count(whole((enqueued - drained).max(0.0)))) };
     let mut lines = vec![
         Line::new("Events on their way", behind, "millrace_ingest_events_enqueued_total"),
@@ -175,17 +192,21 @@ fn parts(read: &Reader<'_>) -> Vec<Line> {
     lines
 }
 
-fn dead_letters(read: &Reader<'_>) -> Markup {
+fn dead_letters(read: &Reader<'_>, kept: Option<&PageResult<u64>>) -> Markup {
     let metric = "millrace_ingest_dead_letters_total";
-    let count = read.0.sum(metric).map_or(0, whole);
     let columns = [Column::text("Figure"), Column::text("Value"), Column::text("Metric")];
-    let line = read.faults("Rows that ClickHouse refused", metric);
+    let line = read.count("Rows that ClickHouse refused since the start", metric);
     let rows = [vec![html! { (line.label) }, line.value, html! { code { (line.metric) } }]];
     let content = html! {
         (view::table("Dead letters", &columns, &rows))
-        p {
-            @if count > 0 { "They are kept on disk with their reasons. " }
-            a href=(super::dead_letters::PATH) { "Look at those of this workspace" }
+        @match kept {
+            Some(Ok(count)) => p {
+                @let tone = if *count > 0 { Tone::Bad } else { Tone::Good };
+                (view::badge(tone, &view::count(*count))) " of this workspace are kept on disk with their reasons: "
+                a href=(super::dead_letters::PATH) { "look at them" }
+            },
+            Some(Err(failure)) => (view::alert(&failure.text())),
+            None => "",
         }
         p class="quiet" { "On the machine of the server this lists those of all workspaces, and frames that cannot be read:" }
         (view::copyable("millrace dead-letters list"))
@@ -206,9 +227,24 @@ fn delivery(read: &Reader<'_>) -> Vec<Line> {
     lines
 }
 
+/// What became of messages on each channel.
+fn messages(read: &Reader<'_>) -> Vec<Line> {
+    let metric = "millrace_delivery_messages_total";
+    let sums = read.total.by_two(metric, ["channel", "outcome"]);
+    let line = |([channel, outcome], sum): ([&str; 2], f64)| {
+        let label = format!("{}: {}", view::channel_label(channel), outcome.replace('_', " "));
+        let count = view::count(whole(sum));
+        let value = html! {
+            @if outcome == "failed" { (view::badge(Tone::Bad, &count)) } @else { (count) }
+        };
+        Line::new(label, value, metric)
+    };
+    sums.into_iter().map(line).collect()
+}
+
 fn providers(read: &Reader<'_>) -> Vec<Line> {
     let metric = "millrace_delivery_provider_duration_seconds";
-    let by_channel = read.0.durations_by(metric, "channel");
+    let by_channel = read.recent.durations_by(metric, "channel");
     let line = |(channel, found): (&str, Durations)| {
         Line::new(format!("A batch on {channel}"), html! { (distribution(&found)) }, metric)
     };
@@ -229,6 +265,7 @@ fn queues(read: &Reader<'_>) -> Vec<Line> {
         read.seconds("Links not in ClickHouse for", "millrace_identity_mirror_lag_seconds"),
         read.seconds("Profiles not in ClickHouse for", "millrace_people_mirror_lag_seconds"),
         read.faults("Faults of triggers", "millrace_trigger_faults_total"),
+        read.seconds("The oldest erasure or export waits for", "millrace_privacy_oldest_seconds"),
     ]
 }
 

@@ -10,6 +10,13 @@ use crate::{in_process::path, view, visitor::Visitor};
 
 /// A campaign that failed earlier is no news.
 const FAILED_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Campaigns of which at least 10 messages and 5 % of all failed or bounced in the same time.
+const FAILING: &str = "SELECT campaign_id, uniqExact(message_id) AS messages, \
+                       uniqExactIf(message_id, type IN ('failed', 'bounced')) AS failed \
+                       FROM message_events \
+                       WHERE timestamp >= now() - INTERVAL 7 DAY AND type IN ('sent', 'failed', 'bounced') \
+                       GROUP BY campaign_id HAVING failed >= 10 AND failed >= 0.05 * messages \
+                       ORDER BY failed DESC, campaign_id LIMIT 5";
 /// Campaigns that are looked at.
 const LIMIT: &str = "20";
 
@@ -47,6 +54,52 @@ pub(super) async fn attention(visitor: &Visitor) -> Vec<Markup> {
     let (mut found, waiting) = future::join(failed(visitor), without_provider(visitor)).await;
     found.extend(waiting);
     found
+}
+
+/// Whether campaigns whose messages fail can be found: without the listener for SQL they cannot.
+pub(super) fn may_see_failing(visitor: &Visitor) -> bool {
+    visitor.may(ScopeName::AnalyticsSql)
+        && visitor.may(ScopeName::CampaignsRead)
+        && visitor.sql(FAILING).is_some()
+}
+
+#[derive(Deserialize)]
+struct Failing {
+    data: Vec<FailingCampaign>,
+}
+
+#[derive(Deserialize)]
+struct FailingCampaign {
+    campaign_id: String,
+    messages: u64,
+    failed: u64,
+}
+
+/// The campaigns whose messages fail; nothing where none does.
+pub(super) async fn failing(visitor: &Visitor) -> Markup {
+    const TITLE: &str = "Campaigns whose messages fail";
+    let Some(call) = visitor.sql(FAILING) else { return html! {} };
+    let found = match call.query("default_format", "JSON").read::<Failing>().await {
+        Ok(found) => found.data,
+        Err(failure) => return failure.card(TITLE),
+    };
+    let named = future::join_all(found.into_iter().map(async |failing| {
+        let campaign = visitor.get(path(["campaigns", &failing.campaign_id]));
+        (campaign.read::<Campaign>().await.ok(), failing)
+    }))
+    .await;
+    if named.is_empty() {
+        return html! {};
+    }
+    let row = |(campaign, failing): &(Option<Campaign>, FailingCampaign)| {
+        let report = path(["console", "campaigns", &failing.campaign_id, "report"]);
+        let name = campaign.as_ref().map_or("(deleted)", |campaign| campaign.name.as_str());
+        html! {
+            a href=(report) { bdi { (name) } } ": "
+            (view::count(failing.failed)) " of " (view::count(failing.messages)) " messages failed or bounced in 7 days"
+        }
+    };
+    view::card(TITLE, &html! { ul { @for it in &named { li { (row(it)) } } } })
 }
 
 async fn of_status(visitor: &Visitor, status: &str) -> Vec<Campaign> {

@@ -1,6 +1,7 @@
 //! `/console`: what happens now, and what needs attention.
 
 mod campaigns;
+mod per_minute;
 mod vitals;
 
 use std::time::Duration;
@@ -18,10 +19,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use web::auth::ScopeName;
 
+use super::health::dead_letters;
 use crate::{
     failure::PageResult,
     in_process::path,
-    process_metrics::Metrics,
     state::ConsoleState,
     view::{self, Chart, Entry, Series, Sources, Tone, Unit},
     visitor::Visitor,
@@ -38,11 +39,13 @@ const SENT_TODAY: &str = "SELECT count() FROM message_events \
 const SENT_TODAY_MAX: Duration = Duration::from_secs(5);
 /// The id of the events by hour, which take long.
 const EVENTS: &str = "home-events";
+/// The id of the campaigns whose messages fail, which take long.
+const FAILING: &str = "home-failing";
 /// Running campaigns that are named.
 const CAMPAIGNS_SHOWN: &str = "5";
 
 pub(super) fn routes() -> Router<ConsoleState> {
-    Router::new().route(ENTRY.path, get(show))
+    Router::new().route(ENTRY.path, get(show)).route(per_minute::PATH, get(per_minute::part))
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -50,6 +53,8 @@ pub(super) fn routes() -> Router<ConsoleState> {
 struct Asked {
     /// `on` where the events by hour, which take long, are on the page.
     events: String,
+    /// `on` where the campaigns whose messages fail are on the page.
+    failing: String,
 }
 
 async fn show(
@@ -57,22 +62,31 @@ async fn show(
     visitor: Visitor,
     Query(asked): Query<Asked>,
 ) -> Response {
-    let metrics = visitor.may(ScopeName::SettingsRead).then(|| Metrics::read(state.services()));
-    let mut attention = metrics.as_ref().map(vitals::attention).unwrap_or_default();
+    let measured = visitor.may(ScopeName::SettingsRead).then(|| state.measure());
     let figures = future::join5(
         people(&visitor),
         running(&visitor),
         refused(&visitor),
         sent_today(&visitor),
-        campaigns::attention(&visitor),
+        per_minute::figure(&visitor),
     );
-    let (figures, by_hour) = future::join(figures, by_hour(&visitor, &asked)).await;
-    let (people, running, refused, sent, of_campaigns) = figures;
+    let parts = future::join4(
+        by_hour(&visitor, &asked),
+        failing(&visitor, &asked),
+        campaigns::attention(&visitor),
+        dead_letters(&visitor),
+    );
+    let (figures, parts) = future::join(figures, parts).await;
+    let (people, running, refused, sent, per_minute) = figures;
+    let (by_hour, failing, of_campaigns, dead_letters) = parts;
+    let mut attention: Vec<Markup> = dead_letters.into_iter().collect();
+    attention.extend(measured.iter().flat_map(|it| vitals::attention(&it.total)));
     attention.extend(of_campaigns);
     let is_new = matches!(&people, Some(Ok(0))) && has_no_events(&visitor).await;
     let content = html! {
         h1 { "Home" }
         div class="figures" {
+            (per_minute)
             @if let Some(people) = &people {
                 (count_figure("People", people, Some("/console/people"), Tone::Neutral))
             }
@@ -87,9 +101,10 @@ async fn show(
             @if let Some(sent) = &sent {
                 (count_figure("Messages sent today", sent, Some("/console/campaigns"), Tone::Neutral))
             }
-            @if let Some(metrics) = &metrics { (vitals::figures(metrics)) }
+            @if let Some(measured) = &measured { (vitals::figures(measured)) }
         }
         @if !attention.is_empty() { (vitals::attention_card(&attention)) }
+        (failing)
         @if is_new { (first_steps(&visitor)) }
         @if visitor.may(ScopeName::EventsRead) { (by_hour) }
         @if let Some(running) = &running { (running_card(running)) }
@@ -104,6 +119,24 @@ async fn by_hour(visitor: &Visitor, asked: &Asked) -> Markup {
     } else {
         view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour")
     }
+}
+
+/// The campaigns whose messages fail, or the place where they are loaded.
+async fn failing(visitor: &Visitor, asked: &Asked) -> Markup {
+    if !campaigns::may_see_failing(visitor) {
+        return html! {};
+    }
+    if asked.failing == "on" {
+        return html! { div id=(FAILING) { (campaigns::failing(visitor).await) } };
+    }
+    view::later(FAILING, &format!("{}?failing=on", ENTRY.path), "campaigns whose messages fail")
+}
+
+async fn dead_letters(visitor: &Visitor) -> Option<Markup> {
+    let count = dead_letters::count(visitor).await?.ok().filter(|count| *count > 0)?;
+    Some(html! {
+        a href=(dead_letters::PATH) { (view::count(count)) " dead letters" } ": rows that ClickHouse refused"
+    })
 }
 
 fn count_figure(label: &str, count: &PageResult<u64>, href: Option<&str>, tone: Tone) -> Markup {

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::{
     process_metrics::{Metrics, whole},
+    recent_metrics::Measured,
     view::{self, Tone},
 };
 
@@ -16,15 +17,21 @@ const VISIBLE_S: f64 = 1.0;
 const SPOOL_FULL: f64 = 0.5;
 
 /// The figures of acknowledgements and of the lag.
-pub(super) fn figures(metrics: &Metrics) -> Markup {
+pub(super) fn figures(measured: &Measured) -> Markup {
+    let recent = &measured.recent;
     let acks =
-        metrics.durations_of("millrace_http_request_duration_seconds", "route", "/events/track");
-    let lag = metrics.durations("millrace_ingest_visible_lag_seconds");
+        recent.durations_of("millrace_http_request_duration_seconds", "route", "/events/track");
+    let lag = recent.durations("millrace_ingest_visible_lag_seconds");
+    let since = measured.window.map_or_else(
+        || "since the start".to_owned(),
+        |window| format!("last {}", view::duration(window.as_secs_f64().round())),
+    );
     let p99 = |label: &str, found: Option<f64>, target_s: f64| {
         let text =
             found.map_or_else(|| "–".to_owned(), |p99_s| format!("≤ {}", view::duration(p99_s)));
         let tone = if found > Some(target_s) { Tone::Warning } else { Tone::Neutral };
-        view::figure(label, &html! { (text) }, Some(HEALTH), tone)
+        let value = html! { (text) " " small class="quiet" { (since) } };
+        view::figure(label, &value, Some(HEALTH), tone)
     };
     html! {
         (p99("Acknowledged within, p99", acks.map(|it| it.p99_s), ACK_S))
@@ -36,12 +43,6 @@ pub(super) fn figures(metrics: &Metrics) -> Markup {
 pub(super) fn attention(metrics: &Metrics) -> Vec<Markup> {
     let count = |name: &str| metrics.sum(name).map_or(0, whole);
     let mut found = Vec::new();
-    let dead_letters = count("millrace_ingest_dead_letters_total");
-    if dead_letters > 0 {
-        found.push(
-            html! { (view::count(dead_letters)) " dead letters: rows that ClickHouse refused" },
-        );
-    }
     let used = metrics.sum("millrace_spool_used_bytes").unwrap_or(0.0);
     let limit = metrics.sum("millrace_spool_limit_bytes").unwrap_or(0.0);
     if limit > 0.0 && used / limit > SPOOL_FULL {

@@ -1,0 +1,104 @@
+//! What the histograms of this process counted in the last minutes.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::process_metrics::Metrics;
+
+/// How far back distributions go, where pages were read all the time.
+const WINDOW: Duration = Duration::from_mins(5);
+/// Least time between two looks that are kept.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The metrics of the process.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// All of them, since the process started.
+    pub(crate) total: Metrics,
+    /// Histograms of the last [`window`](Self::window).
+    pub(crate) recent: Metrics,
+    /// How far back they go; none where that is the start of the process.
+    pub(crate) window: Option<Duration>,
+}
+
+/// Histograms at earlier looks, at most as many as the window has intervals.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierHistograms(Mutex<VecDeque<Earlier>>);
+
+#[derive(Debug)]
+struct Earlier {
+    at: Instant,
+    histograms: Metrics,
+}
+
+impl EarlierHistograms {
+    /// What was counted since the look that is a window old, or since the last one where that is older.
+    pub(crate) fn measure(&self, total: Metrics, now: Instant) -> Measured {
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = |look: &Earlier| now.saturating_duration_since(look.at);
+        while looks.get(1).is_some_and(|second| age(second) >= WINDOW) {
+            looks.pop_front();
+        }
+        let first = looks.front();
+        let window = first.map(age);
+        let recent = match first {
+            Some(first) => total.histograms().since(&first.histograms),
+            None => total.histograms(),
+        };
+        if looks.back().is_none_or(|last| age(last) >= INTERVAL) {
+            looks.push_back(Earlier { at: now, histograms: total.histograms() });
+        }
+        Measured { total, recent, window }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(fast: u32, slow: u32) -> Metrics {
+        let all = fast + slow;
+        Metrics::parse(&format!(
+            "d_bucket{{le=\"0.1\"}} {fast}\nd_bucket{{le=\"+Inf\"}} {all}\nd_count {all}\nother 7\n"
+        ))
+    }
+
+    #[test]
+    fn distributions_are_of_the_window() {
+        let history = EarlierHistograms::default();
+        let start = Instant::now();
+        // Seconds since the start, values so far, those of the window, and how long that is.
+        for (at_s, values, expected, window_s) in [
+            (0, (0, 100), Some(100), None),
+            (10, (10, 100), Some(10), Some(10)),
+            (30, (20, 100), Some(20), Some(30)),
+            (290, (30, 100), Some(30), Some(290)),
+            // The look at 30 s is a window old, those before it older.
+            (330, (50, 100), Some(30), Some(300)),
+            (340, (50, 100), Some(30), Some(310)),
+            // After an hour without a look the last one that was kept counts.
+            (3_930, (50, 100), None, Some(3_600)),
+        ] {
+            let now = start + Duration::from_secs(at_s);
+            let measured = history.measure(metrics(values.0, values.1), now);
+            let found = measured.recent.durations("d");
+            assert_eq!(found.map(|it| it.count), expected, "{at_s}");
+            assert_eq!(measured.window, window_s.map(Duration::from_secs), "{at_s}");
+            assert_eq!(measured.total.sum("other"), Some(7.0));
+            assert_eq!(measured.recent.sum("other"), None);
+        }
+    }
+
+    #[test]
+    fn looks_are_few_however_often_pages_are_read() {
+        let history = EarlierHistograms::default();
+        let start = Instant::now();
+        for second in 0..3_600 {
+            history.measure(metrics(1, 1), start + Duration::from_secs(second));
+        }
+        assert!(history.0.lock().unwrap().len() <= 12);
+    }
+}

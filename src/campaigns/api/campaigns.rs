@@ -1,7 +1,10 @@
 //! `/campaigns` and `/campaigns/:campaignId`: creating, reading, changing and deleting.
 
 use axum::{Json, extract::State};
-use http::StatusCode;
+use http::{
+    HeaderMap, HeaderName, StatusCode,
+    header::{ETAG, IF_MATCH},
+};
 use kernel::CampaignId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -10,14 +13,26 @@ use web::{
 };
 
 use super::{
-    BODY_BYTES_MAX, Campaign, OneCampaign,
+    BODY_BYTES_MAX, Campaign,
     schema::{CampaignChange, CampaignFields},
     who,
+    wire::TaggedCampaign,
 };
-use crate::{CampaignState, model::Edit, ops};
+use crate::{
+    CampaignState,
+    model::{self, Edit, Precondition},
+    ops,
+};
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new().routes(routes!(get_campaign, update_campaign, delete_campaign))
+}
+
+/// A campaign with its ETag.
+type Tagged = ([(HeaderName, String); 1], Json<Campaign>);
+
+fn tagged(campaign: model::Campaign) -> Tagged {
+    ([(ETAG, campaign.etag())], Json(campaign.into()))
 }
 
 /// Creates a campaign: scheduled if `sendType` is `scheduled` and `scheduledAt` is set, otherwise a draft.
@@ -44,37 +59,45 @@ pub(super) async fn create_campaign(
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
     params(("campaignId" = CampaignId, Path)),
-    responses(OneCampaign)
+    responses(TaggedCampaign)
 )]
 async fn get_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,
-) -> ApiResult<Json<Campaign>> {
+) -> ApiResult<Tagged> {
     let campaign = ops::find(&app, caller.workspace(), id).await?;
-    Ok(Json(campaign.into()))
+    Ok(tagged(campaign))
 }
 
 /// Changes the fields that are sent; null removes one. A live triggered, recurring or in-app campaign keeps
-/// sending its present content until the edits are published.
+/// sending its present content until the edits are published. With `If-Match` the change is made only where the campaign
+/// still has that ETag.
 #[utoipa::path(
     put,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = CampaignId, Path)),
+    params(
+        ("campaignId" = CampaignId, Path),
+        ("If-Match" = Option<String>, Header, description = "ETags with commas between them, or `*`"),
+    ),
     request_body = CampaignChange,
     responses(
-        OneCampaign,
-        (status = 409, description = "its status does not allow this change"),
+        TaggedCampaign,
+        (status = 409, description = "its status does not allow this change, or its ETag is none of `If-Match`"),
     )
 )]
 async fn update_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
+    headers: HeaderMap,
     BodyFor(id, Body(edit)): BodyFor<CampaignId, Body<Edit, BODY_BYTES_MAX>>,
-) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::update(&app, &who(&caller), id, &edit).await?;
-    Ok(Json(campaign.into()))
+) -> ApiResult<Tagged> {
+    // Bytes that are no text are no ETag.
+    let texts = headers.get_all(IF_MATCH).iter().map(|value| value.to_str().unwrap_or_default());
+    let precondition = Precondition::read(texts)?;
+    let campaign = ops::update(&app, &who(&caller), id, &edit, &precondition).await?;
+    Ok(tagged(campaign))
 }
 
 /// Deletes a campaign that was never live, and archives any other.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::{
     IntoResponses, ToSchema,
-    openapi::{RefOr, Response, ResponsesBuilder},
+    openapi::{Header, RefOr, Response, ResponsesBuilder},
 };
 use web::http::openapi;
 
@@ -87,6 +87,24 @@ impl From<model::Campaign> for Campaign {
             created_at: campaign.created_at,
             updated_at: campaign.updated_at,
         }
+    }
+}
+
+/// The responses with a campaign and its ETag.
+pub(super) struct TaggedCampaign;
+
+impl IntoResponses for TaggedCampaign {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let mut responses = OneCampaign::responses();
+        if let Some(RefOr::T(found)) = responses.get_mut("200") {
+            let mut tag = Header::default();
+            tag.description = Some(
+                "Of the content: the number of the newest version, followed by `-pending` where it is not published"
+                    .to_owned(),
+            );
+            found.headers.insert("ETag".to_owned(), RefOr::T(tag));
+        }
+        responses
     }
 }
 

@@ -13,6 +13,7 @@ pub mod in_app;
 pub mod launch;
 pub mod learning;
 pub mod message;
+mod precondition;
 mod record;
 pub mod settings;
 mod status;
@@ -33,6 +34,7 @@ pub use self::{
     difference::{Change, Difference, Op, changed_fields, differences, for_history},
     edit::{Edit, IN_THE_FUTURE},
     filter::{Filter, Page},
+    precondition::Precondition,
     record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
     settings::resend::ResendPolicy,
     status::{Call, CampaignKind, Refusal, Status, TransitionContext, next},

@@ -8,21 +8,27 @@ use crate::{
     CampaignState,
     model::{
         Action, Call, Campaign, Change, ChangeType, Definition, Edit, IN_THE_FUTURE, PendingDraft,
-        State, Status, timing,
+        Precondition, State, Status, timing,
     },
 };
 
-/// Changes the fields that were sent.
+/// Changes the fields that were sent, where the campaign is still what the caller expects.
 ///
 /// # Errors
-/// Not found; every invalid field; a conflict in a status that does not allow this change.
+/// Not found; every invalid field; a conflict in a status that does not allow this change, and where the campaign was
+/// changed.
 pub async fn update(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
     edit: &Edit,
+    precondition: &Precondition,
 ) -> Result<Campaign> {
-    change(app, who, id, |campaign, now| edited(app.vault(), campaign, edit, who, now)).await
+    change(app, who, id, |campaign, now| {
+        precondition.check(campaign)?;
+        edited(app.vault(), campaign, edit, who, now)
+    })
+    .await
 }
 
 fn edited(

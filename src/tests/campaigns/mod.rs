@@ -8,6 +8,7 @@ mod history;
 mod isolation;
 mod lifecycle;
 mod list;
+mod precondition;
 mod preview_launch;
 mod recurring;
 mod rl;

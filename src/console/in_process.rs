@@ -6,7 +6,7 @@ use axum::{Router, body::Body, extract::Request, response::Response};
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{CONTENT_TYPE, USER_AGENT},
+    header::{CONTENT_TYPE, ETAG, IF_MATCH, USER_AGENT},
 };
 use http_body_util::BodyExt as _;
 use kernel::Clock;
@@ -58,7 +58,15 @@ pub(crate) struct Call<'a> {
     /// The parameters, percent-encoded, without a question mark.
     query: String,
     body: Option<(HeaderValue, Bytes)>,
+    if_match: Option<HeaderValue>,
     wait_max: Duration,
+}
+
+/// An answer with its ETag, where it has one.
+#[derive(Debug, Clone)]
+pub(crate) struct Tagged<T> {
+    pub(crate) answer: T,
+    pub(crate) etag: Option<String>,
 }
 
 impl Asker {
@@ -81,6 +89,7 @@ impl Asker {
             path: path.into(),
             query: String::new(),
             body: None,
+            if_match: None,
             wait_max: ANSWER_MAX,
         }
     }
@@ -130,6 +139,14 @@ impl Call<'_> {
         self
     }
 
+    /// Changes only what still has this ETag.
+    pub(crate) fn if_match(mut self, etag: &str) -> PageResult<Self> {
+        let value = HeaderValue::from_str(etag);
+        self.if_match =
+            Some(value.map_err(|_| Failure::new(StatusCode::BAD_REQUEST, "That is no ETag"))?);
+        Ok(self)
+    }
+
     /// Waits longer than pages usually may.
     pub(crate) fn within(mut self, wait_max: Duration) -> Self {
         self.wait_max = wait_max;
@@ -145,6 +162,17 @@ impl Call<'_> {
         serde_json::from_slice(&bytes).map_err(|fault| Failure::internal(&fault))
     }
 
+    /// Likewise with the ETag of the answer.
+    ///
+    /// # Errors
+    /// What the API refuses, or a failure.
+    pub(crate) async fn read_tagged<T: DeserializeOwned>(self) -> PageResult<Tagged<T>> {
+        let answer = self.whole().await?;
+        let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok()).map(str::to_owned);
+        let read = serde_json::from_slice(answer.body());
+        Ok(Tagged { answer: read.map_err(|fault| Failure::internal(&fault))?, etag })
+    }
+
     /// Awaits success and drops the answer.
     ///
     /// # Errors
@@ -155,13 +183,18 @@ impl Call<'_> {
 
     /// The body of a successful answer.
     async fn bytes(self) -> PageResult<Bytes> {
+        self.whole().await.map(Response::into_body)
+    }
+
+    /// A successful answer, read to its end.
+    async fn whole(self) -> PageResult<Response<Bytes>> {
         let wait_max = self.wait_max;
         let whole = async {
             let (head, body) = self.answer().await?.into_parts();
             let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX);
             let bytes = body.collect().await.map_err(|fault| Failure::internal(&fault))?.to_bytes();
             if head.status.is_success() {
-                Ok(bytes)
+                Ok(Response::from_parts(head, bytes))
             } else {
                 Err(Failure::of_answer(head.status, &bytes))
             }
@@ -209,6 +242,9 @@ impl Call<'_> {
         let headers = request.headers_mut();
         if let Some(kind) = kind {
             headers.insert(CONTENT_TYPE, kind);
+        }
+        if let Some(etag) = self.if_match {
+            headers.insert(IF_MATCH, etag);
         }
         if let Some(agent) = &self.asker.user_agent {
             headers.insert(USER_AGENT, agent.clone());

@@ -1,6 +1,7 @@
 //! Fields of forms, each with its label, its hint and its fault.
 
 use maud::{Markup, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::assets;
 
@@ -145,12 +146,49 @@ pub fn choices<'c>(values: &[&'c str]) -> Vec<Choice<'c>> {
 
 /// A labelled list to choose one value from.
 pub fn select(name: &str, label: &str, chosen: &str, choices: &[Choice<'_>]) -> Markup {
+    select_of(&Field::text(name, label, chosen), choices)
+}
+
+/// Likewise with a hint and a fault.
+pub fn select_of(field: &Field<'_>, choices: &[Choice<'_>]) -> Markup {
+    let invalid = field.fault.map(|_| "true");
     html! {
         div class="field" {
-            label for=(name) { (label) }
-            select id=(name) name=(name) {
+            label for=(field.name) { (field.label) }
+            select id=(field.name) name=(field.name) aria-describedby=[field.described_by()]
+                aria-invalid=[invalid] {
                 @for choice in choices {
-                    option value=(choice.value) selected[choice.value == chosen] { (choice.label) }
+                    option value=(choice.value) selected[choice.value == field.value] { (choice.label) }
+                }
+            }
+            (hint_and_fault(field.name, field.hint, field.fault))
+        }
+    }
+}
+
+/// A fault of a form that was sent: the id and the label of its field, and why.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub field: String,
+    pub label: String,
+    pub problem: String,
+}
+
+/// The faults of a form above it, with links to their fields. Scripts put the focus here.
+pub fn fault_summary(faults: &[Fault]) -> Markup {
+    let count = match faults.len() {
+        1 => "One field is not right".to_owned(),
+        count => format!("{count} fields are not right"),
+    };
+    html! {
+        div class="alert fault-summary" role="alert" tabindex="-1" {
+            p { (count) ": nothing was saved." }
+            ul {
+                @for fault in faults {
+                    li {
+                        a href={ "#" (utf8_percent_encode(&fault.field, NON_ALPHANUMERIC)) } { (fault.label) }
+                        ": " (fault.problem)
+                    }
                 }
             }
         }

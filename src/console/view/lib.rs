@@ -28,7 +28,10 @@ pub use self::{
     chart::{Chart, Series, Sources, Unit, chart, sources},
     diff::diff,
     forest::{Effect, forest},
-    form::{Choice, Field, Kind, check, choices, code_editor, field, hidden, select},
+    form::{
+        Choice, Fault, Field, Kind, check, choices, code_editor, fault_summary, field, hidden, select,
+        select_of,
+    },
     frame::{Frame, bare_page, page, part},
     nav::Entry,
     numbers::{bytes, count, decimal, duration, percent},

@@ -23,7 +23,7 @@ const VIOLATIONS: &str = "axe.run(document, {resultTypes: ['violations']}).then(
     found.violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html} ${node.failureSummary}`)))";
 
 /// Checks pages of a workspace.
-async fn check(workspace: &Workspace, paths: &[String]) {
+pub(super) async fn check(workspace: &Workspace, paths: &[String]) {
     let script = match axe().await {
         Ok(script) => script,
         Err(reason) => return eprintln!("SKIPPED {AXE}: {reason}"),

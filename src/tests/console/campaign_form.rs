@@ -27,6 +27,7 @@ async fn a_message_is_shown_as_it_is_typed_for_a_person() {
             ("variants[0].id", "a"),
             ("variants[0].name", ""),
             ("variants[0].message.subject", subject),
+            ("variants[0].message.preheader", "For {{ user.firstName }} alone"),
             ("variants[0].message.html", html),
             ("preview.person", who),
             ("preview.variant", "0"),
@@ -37,6 +38,10 @@ async fn a_message_is_shown_as_it_is_typed_for_a_person() {
         .await;
     assert_eq!(seen.status, 200, "{}", seen.text);
     has(&seen, &["Hi Ann", "srcdoc=\"", "&lt;b&gt;New&lt;/b&gt;", "sandbox"]);
+    // An inbox shows subject and preview text, and no headers.
+    has(&seen, &["class=\"preheader\" dir=\"auto\">For Ann alone</p>"]);
+    let head = seen.between("<body>", "<iframe");
+    assert!(!head.contains("List-Unsubscribe") && !head.contains("headers"), "{head}");
     assert!(!seen.text.contains("<script>"), "{}", seen.text);
     let policy = seen.headers["content-security-policy"].to_str().unwrap();
     assert!(

@@ -110,7 +110,7 @@ async fn a_campaign_is_made_changed_listed_and_deleted() {
             "Next occurrences",
             "09:00:00 Europe/Berlin",
             "value=\"1, 3\"",
-            "&quot;maxPerMinute&quot;: 60",
+            "name=\"sendRateLimit.maxPerMinute\" type=\"text\" value=\"60\"",
         ],
     );
 
@@ -175,6 +175,17 @@ async fn faults_stand_at_their_fields_and_nothing_is_lost() {
     assert_eq!(workspace.api.get("/campaigns", 200).await.json()["pagination"]["total"], 0);
 }
 
+/// The progress on the report has a rate once there is an earlier count.
+async fn has_a_rate(person: &Person, address: &str) {
+    let at = kernel::Clock::system().now().millis() - 5_000;
+    let part = person.get(&format!("{address}/progress?from=report&sent=0&at={at}")).await;
+    has(&part, &["Sent a second", "name=\"from\" value=\"report\""]);
+    assert!(
+        !person.get(address).await.text.contains("Sent a second"),
+        "of one count there is no rate"
+    );
+}
+
 #[tokio::test]
 async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
     let workspace = Workspace::new().await;
@@ -193,14 +204,22 @@ async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
     has(&person.get(&format!("{address}/test?person=unknown")).await, &["role=\"alert\""]);
 
     let launch = person.get(&format!("{address}/launch")).await;
-    has(&launch, &["content present", "Make it live", "People match"]);
-    let seen = person.post(&format!("{address}/do/send"), &[]).await;
+    has(&launch, &["content present", "Make it live…", "People match"]);
+    assert!(!launch.text.contains("/do/send"), "asked about first: {}", launch.text);
+    let asked = person.post(&format!("{address}/do/send"), &[]).await;
+    has(
+        &asked,
+        &["Launch this campaign?", "whenever the event of a person of the audience occurs"],
+    );
+    assert_eq!(of(&workspace, &address).await["status"], "draft");
+    let seen = person.post(&format!("{address}/do/send"), &[("confirmed", "yes")]).await;
     assert_eq!((seen.status.as_u16(), seen.location()), (303, address.as_str()));
     assert_eq!(of(&workspace, &address).await["status"], "active");
     has(
         &person.get(&address).await,
         &["hx-trigger=\"every 2s\"", "The campaign was launched.", "/do/pause"],
     );
+    has_a_rate(&person, &address).await;
     let part = person.get(&format!("{address}/progress")).await;
     assert!(part.text.starts_with("<div id=\"progress\""), "{}", part.text);
 
@@ -251,7 +270,9 @@ async fn what_prevents_a_launch_is_shown_and_a_time_schedules() {
     let person = Person::signed_in(&workspace, "*").await;
     let body = json!({"name": "Empty", "channel": "webhook", "variants": [{"id": "a", "name": "A", "weight": 50}]});
     let address = made(&workspace, &body).await;
-    let seen = person.post(&format!("{address}/do/send"), &[]).await;
+    let unasked = person.get(&format!("{address}/launch?confirm=on")).await;
+    assert!(!unasked.text.contains("Launch this campaign?"), "{}", unasked.text);
+    let seen = person.post(&format!("{address}/do/send"), &[("confirmed", "yes")]).await;
     assert_eq!(seen.status, 400);
     has(&seen, &["role=\"alert\"", "Checks", "badge bad"]);
 
@@ -356,8 +377,16 @@ async fn scopes_csrf_and_hostile_names_hold() {
     for path in ["/console/campaigns".to_owned(), "/console/campaigns?rates=on".to_owned()]
         .into_iter()
         .chain(
-            ["", "/test", "/launch", "/report?numbers=on", "/versions"]
-                .map(|page| format!("{address}{page}")),
+            [
+                "",
+                "/test",
+                "/launch",
+                "/launch?confirm=on",
+                "/report?numbers=on",
+                "/recipients",
+                "/versions",
+            ]
+            .map(|page| format!("{address}{page}")),
         )
     {
         for person in [&reader, &all] {
@@ -395,7 +424,11 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     let mut body = webhook("Now");
     body["variants"][0]["message"]["url"] = json!("http://127.0.0.1:9/");
     let address = made(&workspace, &body).await;
-    assert_eq!(person.post(&format!("{address}/do/send"), &[]).await.status, 303);
+    has(&person.get(&format!("{address}/launch")).await, &["Send now to 2 people…"]);
+    let asked = person.get(&format!("{address}/launch?confirm=on")).await;
+    has(&asked, &["<strong>2</strong> people get a message by Webhook", "Send now to 2 people<"]);
+    let confirmed = [("confirmed", "yes")];
+    assert_eq!(person.post(&format!("{address}/do/send"), &confirmed).await.status, 303);
     let campaign = eventually("the campaign is over", || async {
         let campaign = of(&workspace, &address).await;
         (campaign["status"] != "active").then_some(campaign)
@@ -413,7 +446,14 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     has(&seen, &["Failures", "forbidden_target"]);
     has(&person.get(&format!("{address}/report?person=ann")).await, &["failed", "One person"]);
     let list = person.get("/console/campaigns?rates=on").await;
-    has(&list, &[&format!("{address}/report")]);
+    has(
+        &list,
+        &[
+            &format!("{address}/report"),
+            "<th scope=\"col\" class=\"number\">Failed</th>",
+            ">100.0 %<",
+        ],
+    );
     assert!(!list.text.contains("hx-trigger=\"load\""), "asked for once: {}", list.text);
     has(&person.get("/console/campaigns").await, &["hx-trigger=\"load\"", "rates=on"]);
 }
@@ -465,6 +505,8 @@ async fn a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser() {
     tab.value("(() => { document.getElementById('person').value = 'ann'; document.getElementById('person').form.requestSubmit(); return true; })()").await;
     tab.until("document.body?.textContent.includes('hook.test/in')").await;
     tab.click("nav.tabs a[href$='/launch']").await;
+    tab.until("!!document.querySelector('form[action$=\"/launch\"] button')").await;
+    tab.click("form[action$='/launch'] button").await;
     tab.until("!!document.querySelector('form[action$=\"/do/send\"] button')").await;
     tab.click("form[action$='/do/send'] button").await;
     tab.until("!!document.querySelector('#progress [role=status]')").await;
@@ -473,6 +515,14 @@ async fn a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser() {
     let campaigns = workspace.api.get("/campaigns", 200).await.json();
     assert_eq!(campaigns["data"][0]["status"], "paused");
     tab.click("nav.tabs a[href$='/report']").await;
-    tab.until("document.body?.textContent.includes('No message failed.')").await;
+    tab.until("document.body?.textContent.includes('No messages yet')").await;
+    // What is done on the report leads back to it.
+    tab.click("#progress form[action$='/do/resume'] button").await;
+    tab.until("location.pathname.endsWith('/report') && !!document.querySelector('#progress form[action$=\"/do/pause\"]')").await;
+    // So it does once a script has asked for the progress again.
+    tab.until("document.getElementById('progress').textContent.includes('Sent a second')").await;
+    tab.until("!!document.querySelector('#progress form[action$=\"/do/pause\"] input[name=from][value=report]')").await;
+    tab.click("#progress form[action$='/do/pause'] button").await;
+    tab.until("location.pathname.endsWith('/report') && !!document.querySelector('#progress form[action$=\"/do/resume\"]')").await;
     assert_eq!(tab.errors(), [""; 0]);
 }

@@ -5,7 +5,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::kit::{Person, Seen, link};
+use super::{
+    accessible,
+    kit::{Person, Seen, link},
+};
 use crate::{
     kit::{BrowserTab, Screen, Workspace, server},
     stats::fixture::{
@@ -181,9 +184,52 @@ async fn every_number_of_the_report_is_the_apis() {
     // Messages of another time.
     let seen =
         person.get(&format!("/console/campaigns/{id}/report?numbers=on&from=2040-01-01")).await;
-    has_row(&seen, "<td>Sent", &["0".to_owned()]);
+    assert!(seen.text.contains("No messages of this time"), "{}", seen.text);
+    assert!(!seen.text.contains("<bdi>Order Completed"), "no numbers without data");
     let seen = person.get(&format!("/console/campaigns/{id}/report?numbers=on&from=never")).await;
     assert!(seen.text.contains("startDate"), "{}", seen.text);
+}
+
+#[tokio::test]
+async fn reports_lead_to_the_same_numbers_without_the_console() {
+    let workspace = in_euros().await;
+    let id = sent(&workspace).await;
+    let person = Person::signed_in(&workspace, "campaigns:read").await;
+    let rest = "from=2020-01-01&to=2040-01-01&attribution=linear";
+    let seen = person.get(&format!("/console/campaigns/{id}/report?numbers=on&{rest}")).await;
+    let ranged = "startDate=2020-01-01&amp;endDate=2040-01-01";
+    for report in [
+        format!("stats?{ranged}&amp;attributionModel=linear"),
+        format!("variant-stats?{ranged}"),
+        format!("links?{ranged}"),
+        "failure-reasons".to_owned(),
+        "time-to-engage".to_owned(),
+    ] {
+        let command = format!("curl -s '{}/campaigns/{id}/{report}' -H", server().url);
+        assert!(seen.text.contains(&command), "no {command}: {}", seen.text);
+    }
+    let file = format!("/console/campaigns/{id}/csv/links?{rest}");
+    assert!(seen.text.contains(&format!("href=\"{}\" download", file.replace('&', "&amp;"))));
+    let links = person.get(&file).await;
+    assert_eq!(links.headers["content-type"], "text/csv; charset=utf-8");
+    assert_eq!(links.headers["content-disposition"], "attachment; filename=\"links.csv\"");
+    let mut lines = links.text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("clickRate,firstClickedAt,label,lastClickedAt,totalClicks,uniqueClicks,url")
+    );
+    let api = workspace.api.get(format!("/campaigns/{id}/links"), 200).await.json();
+    for link in api["links"].as_array().unwrap() {
+        let line = lines.next().unwrap();
+        let end = format!("{},{}", link["uniqueClicks"], link["url"].as_str().unwrap());
+        assert!(line.ends_with(&end), "{line}: {link}");
+    }
+    assert_eq!(lines.next(), None);
+    let failures = person.get(&format!("/console/campaigns/{id}/csv/failure-reasons")).await;
+    assert_eq!(failures.text, "code,count,reason\n<b>550,3,<script>no such box\n");
+    assert_eq!(person.get(&format!("/console/campaigns/{id}/csv/none")).await.status, 404);
+    let none = format!("/console/campaigns/{}/csv/links", Uuid::nil());
+    assert_eq!(person.get(&none).await.status, 404);
 }
 
 #[tokio::test]
@@ -243,7 +289,9 @@ async fn pages_of_a_campaign_fit_every_screen() {
         &format!("/{id}"),
         &format!("/{id}/test"),
         &format!("/{id}/launch"),
+        &format!("/{id}/launch?confirm=on"),
         &format!("/{id}/report"),
+        &format!("/{id}/recipients"),
         &format!("/{id}/versions"),
     ] {
         for (width, is_dark) in [(390, false), (1440, true)] {
@@ -259,4 +307,25 @@ async fn pages_of_a_campaign_fit_every_screen() {
         }
     }
     assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn pages_of_a_campaign_break_no_rule_of_axe() {
+    let workspace = in_euros().await;
+    let id = sent(&workspace).await;
+    let own = format!("/console/campaigns/{id}");
+    let webhook = super::campaigns::made(&workspace, &super::campaigns::webhook("Empty")).await;
+    let paths = [
+        "/console/campaigns?rates=on".to_owned(),
+        "/console/campaigns/new".to_owned(),
+        own.clone(),
+        format!("{own}/test"),
+        format!("{own}/report?numbers=on"),
+        format!("{own}/recipients"),
+        format!("{own}/versions"),
+        format!("{webhook}/launch?confirm=on"),
+        format!("{webhook}/report?numbers=on"),
+        format!("{webhook}/recipients"),
+    ];
+    accessible::check(&workspace, &paths).await;
 }

@@ -212,6 +212,7 @@ async fn campaign(newcomer: &Newcomer) {
     newcomer.go(&format!("{address}/test?person=ann")).await;
     assert!(newcomer.tab.text().await.contains("Hello Ann"), "{}", newcomer.tab.text().await);
     newcomer.go(&format!("{address}/launch")).await;
+    newcomer.press("Send now to 1 people…").await;
     newcomer.press("Send now to 1 people").await;
     newcomer.go(&format!("{address}/report")).await;
 }

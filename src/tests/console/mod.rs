@@ -1,7 +1,10 @@
 //! The console: signing in, and pages as people and browsers see them.
 
 mod accessible;
+mod campaign_clicks;
+mod campaign_conflicts;
 mod campaign_form;
+mod campaign_lists;
 mod campaigns;
 mod campaigns_report;
 mod explore;

@@ -35,6 +35,9 @@ async fn people_are_listed_found_and_shown() {
     let path = format!("/console/people/{id}");
     let seen = person.get("/console/people/ann%2F1").await;
     assert_eq!((seen.status.as_u16(), seen.location()), (303, path.as_str()));
+    let seen = person.get("/console/people/ann%2F1?tab=consent").await;
+    assert_eq!(seen.location(), format!("{path}?tab=consent"));
+    assert_eq!(person.get(&format!("{path}?skip=18446744073709551615")).await.status, 200);
     let event = json!({"userId": "ann/1", "eventName": "Order Completed",
         "properties": {"orderId": "o-1", "note": "<i>hi</i>"}});
     workspace.api.post("/events/track", &event, 200).await;

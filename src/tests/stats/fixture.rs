@@ -83,7 +83,7 @@ impl TestMessageEvent {
         self
     }
 
-    pub(super) fn nth(mut self, occurrence: u32) -> Self {
+    pub(crate) fn nth(mut self, occurrence: u32) -> Self {
         self.occurrence = occurrence;
         self
     }
@@ -96,6 +96,13 @@ impl TestMessageEvent {
 
     pub(crate) fn on(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
+        self
+    }
+
+    /// Of an in-app message on the web.
+    pub(crate) fn in_app(mut self, button: &'static str, event_id: &str) -> Self {
+        (self.platform, self.button) = ("web", button);
+        event_id.clone_into(&mut self.event_id);
         self
     }
 

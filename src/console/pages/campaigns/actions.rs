@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Campaign, ENTRY, Whole, editor, find, launch,
+    Campaign, ENTRY, Whole,
+    asked_report::Asked,
+    editor, find, launch,
     offers::{self, Action},
     report,
 };
@@ -40,6 +42,9 @@ pub(super) async fn act(
     if name == "select-winner" {
         return select_winner(&visitor, &whole, &form).await;
     }
+    if matches!(name.as_str(), "send" | "launch-rl") && form.text(launch::CONFIRMED).is_none() {
+        return Ok(launch::page(&visitor, &whole, &launch::Asked::to_confirm(), None).await);
+    }
     let campaign = &whole.campaign;
     let action = offers::named(campaign, &name).ok_or_else(Failure::not_found)?;
     if action.confirmed.is_some() && form.filled("confirm") != Some(campaign.name.trim()) {
@@ -54,7 +59,7 @@ pub(super) async fn act(
             Ok(visitor.done(&to, action.notice))
         }
         Err(failure) if failure.is_of_fields() && matches!(action.name, "send" | "launch-rl") => {
-            Ok(launch::page(&visitor, &whole, Some(&failure)).await)
+            Ok(launch::page(&visitor, &whole, &launch::Asked::default(), Some(&failure)).await)
         }
         Err(failure) if failure.is_of_fields() => {
             Ok(refused(&visitor, &whole, &form, &failure).await)
@@ -77,7 +82,7 @@ async fn call(visitor: &Visitor, campaign: &Campaign, action: &Action) -> PageRe
 
 async fn refused(visitor: &Visitor, whole: &Whole, form: &Form, failure: &Failure) -> Response {
     if form.text("from") == Some("report") {
-        return report::page(visitor, whole, &report::Asked::default(), Some(failure)).await;
+        return report::page(visitor, whole, &Asked::default(), Some(failure)).await;
     }
     editor::page(visitor, whole, None, Some(failure)).await
 }
@@ -89,7 +94,7 @@ async fn schedule(visitor: &Visitor, whole: &Whole) -> PageResult<Response> {
     match call.json(&json!({"status": "scheduled"}))?.done().await {
         Ok(()) => Ok(visitor.done(&campaign.path_of("launch"), "The campaign is scheduled.")),
         Err(failure) if failure.is_of_fields() => {
-            Ok(launch::page(visitor, whole, Some(&failure)).await)
+            Ok(launch::page(visitor, whole, &launch::Asked::default(), Some(&failure)).await)
         }
         Err(failure) => Err(failure),
     }
@@ -120,7 +125,7 @@ async fn select_winner(visitor: &Visitor, whole: &Whole, form: &Form) -> PageRes
     match call.json(&body)?.done().await {
         Ok(()) => Ok(visitor.done(&campaign.path_of("report"), "The winner goes to the rest.")),
         Err(failure) if failure.is_of_fields() => {
-            Ok(report::page(visitor, whole, &report::Asked::default(), Some(&failure)).await)
+            Ok(report::page(visitor, whole, &Asked::default(), Some(&failure)).await)
         }
         Err(failure) => Err(failure),
     }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Timestamp, zone::Zone};
-use serde_json::{Map, Number, Value, json};
+use kernel::zone::Zone;
+use serde_json::{Map, Value, json};
 
-use super::fields::{self, ADVANCED, Input, Spec};
+use super::{
+    conflict::{LOADED, SEEN},
+    fields::{self, ADVANCED, Input, LIMITED, PRESENT, Spec},
+    values::{parsed, pretty, text_or_null, typed, value_of},
+};
 use crate::visitor::Form;
 
 /// Most variants of a campaign.
@@ -23,6 +27,8 @@ pub(super) const OTHER: &str = "other";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Save,
+    /// Likewise, over what others changed meanwhile.
+    SaveOver,
     /// Shows the form again, with the fields of another channel or send type.
     Refresh,
     AddVariant,
@@ -35,6 +41,7 @@ impl Change {
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
         match (verb, rest.parse()) {
             ("save", _) => Self::Save,
+            ("save-over", _) => Self::SaveOver,
             ("add-variant", _) => Self::AddVariant,
             ("remove-variant", Ok(at)) => Self::RemoveVariant(at),
             _ => Self::Refresh,
@@ -85,7 +92,7 @@ impl Draft {
 
     /// A form as it was sent.
     pub(super) fn of_form(form: &Form) -> Self {
-        let fields = form.pairs().filter(|(name, _)| !matches!(*name, "csrf_token" | "do"));
+        let fields = form.pairs().filter(|(name, _)| !matches!(*name, "csrf_token" | "do" | SEEN));
         let mut draft = Self::default();
         for (name, text) in fields {
             // Browsers end lines of a form in CR and LF.
@@ -96,8 +103,15 @@ impl Draft {
         draft
     }
 
+    /// A form for a campaign as it is saved, which knows its ETag.
+    pub(super) fn of_saved(definition: &Value, etag: &str, zone: Zone) -> Self {
+        let mut draft = Self::of_campaign(definition, zone);
+        draft.set(LOADED, etag);
+        draft
+    }
+
     /// A form with the fields of a campaign.
-    pub(super) fn of_campaign(definition: &Value, zone: Zone) -> Self {
+    fn of_campaign(definition: &Value, zone: Zone) -> Self {
         let mut draft = Self::default();
         for name in ["channel", "sendType", LIST] {
             draft.set(name, definition[name].as_str().unwrap_or_default());
@@ -106,20 +120,37 @@ impl Draft {
         let zone = own.unwrap_or(zone);
         draft.variants = definition["variants"].as_array().map_or(0, Vec::len);
         for field in draft.fields() {
-            let text = definition
-                .pointer(&pointer(&field.name))
-                .map_or_else(String::new, |value| typed(value, field.spec.input, zone));
+            let text = match definition.pointer(&pointer(&field.name)) {
+                Some(value) if !value.is_null() => typed(value, field.spec.input, zone),
+                _ if is_switch_of(&field, definition) => PRESENT.to_owned(),
+                _ => String::new(),
+            };
             draft.set(&field.name, &text);
         }
         draft.set_audience(definition.get(TARGETING).unwrap_or(&Value::Null));
+        let without_fields =
+            LIMITED.iter().filter(|root| !draft.is_held_by_fields(root, definition));
+        let without_fields: Vec<&str> = without_fields.copied().collect();
+        for root in &without_fields {
+            draft.texts.retain(|name, _| root_of(name) != *root);
+        }
         let other: Map<String, Value> = ADVANCED
             .iter()
+            .chain(&without_fields)
             .filter_map(|name| Some(((*name).to_owned(), definition.get(*name)?.clone())))
             .filter(|(_, value)| !value.is_null())
             .collect();
         let is_empty = other.is_empty();
         draft.set(OTHER, &if is_empty { String::new() } else { pretty(&Value::Object(other)) });
         draft
+    }
+
+    /// Whether the fields of a setting mean the whole of it.
+    fn is_held_by_fields(&self, root: &str, definition: &Value) -> bool {
+        let mut body = Map::new();
+        let own = self.fields().into_iter().filter(|field| root_of(&field.name) == root);
+        self.put_into(&mut body, &mut Vec::new(), own);
+        body.get(root).unwrap_or(&Value::Null) == definition.get(root).unwrap_or(&Value::Null)
     }
 
     fn set_audience(&mut self, targeting: &Value) {
@@ -173,7 +204,7 @@ impl Draft {
         match change {
             Change::AddVariant if self.may_grow() => self.add_variant(),
             Change::RemoveVariant(at) if at < self.variants => self.remove_variant(at),
-            Change::Save | Change::Refresh | Change::AddVariant | Change::RemoveVariant(_) => {}
+            _ => {}
         }
         // Another channel than in-app needs one.
         if self.variants == 0 && self.channel() != "in_app" {
@@ -213,7 +244,16 @@ impl Draft {
     pub(super) fn fields(&self) -> Vec<Named> {
         let schedule = fields::schedule(self.send_type());
         let ab_test = if self.variants > 1 { fields::AB_TEST } else { &[] };
-        let own = [fields::BASICS, schedule, fields::GOALS, ab_test, fields::AGAIN];
+        let own = [
+            fields::BASICS,
+            schedule,
+            fields::GOALS,
+            ab_test,
+            fields::AGAIN,
+            fields::LIMITS,
+            fields::QUIET,
+            fields::UTM,
+        ];
         let mut all: Vec<Named> = own.into_iter().flatten().map(Named::of).collect();
         for at in 0..self.variants {
             let of_variant = fields::VARIANT.iter().chain(fields::message(self.channel()));
@@ -247,8 +287,11 @@ impl Draft {
         fields: impl Iterator<Item = Named>,
     ) {
         for field in fields {
-            let root = field.name.split(['.', '[']).next().unwrap_or_default();
-            body.entry(root).or_insert(Value::Null);
+            let root = body.entry(root_of(&field.name)).or_insert(Value::Null);
+            if matches!(field.spec.input, Input::Switch(_)) && self.text(&field.name) == PRESENT {
+                *root = json!({});
+                continue;
+            }
             match value_of(self.text(&field.name), field.spec.input) {
                 Ok(Some(value)) => put(body, &field.name, value),
                 Ok(None) => {}
@@ -272,7 +315,17 @@ impl Draft {
             Err(problem) => errors.push(format!("{TARGETING} {problem}")),
         }
         match self.other() {
-            Ok(other) => body.extend(other),
+            Ok(other) => {
+                for (name, value) in other {
+                    let has_fields = body.get(&name).is_some_and(|value| !value.is_null());
+                    if has_fields && LIMITED.contains(&name.as_str()) {
+                        errors.push(format!(
+                            "{OTHER} has {name}, which is typed in its own fields, too"
+                        ));
+                    }
+                    body.insert(name, value);
+                }
+            }
             Err(problem) => errors.push(format!("{OTHER} {problem}")),
         }
         if errors.is_empty() { Ok(body) } else { Err(errors) }
@@ -293,15 +346,30 @@ impl Draft {
             Some(Value::Object(fields)) => fields,
             Some(_) => return Err("must be an object".to_owned()),
         };
-        if let Some(name) = typed.keys().find(|name| !ADVANCED.contains(&name.as_str())) {
+        let is_known = |name: &str| ADVANCED.contains(&name) || LIMITED.contains(&name);
+        if let Some(name) = typed.keys().find(|name| !is_known(name)) {
             return Err(format!("has the field {name}; it takes {}", ADVANCED.join(", ")));
         }
-        let field = |name: &&str| {
-            let value = typed.get(*name).cloned().unwrap_or_default();
-            ((*name).to_owned(), value)
-        };
-        Ok(ADVANCED.iter().map(field).collect())
+        let none = ADVANCED.iter().map(|name| ((*name).to_owned(), Value::Null));
+        Ok(none.chain(typed).collect())
     }
+
+    /// Whether a setting is typed as JSON, so that its faults are those of the JSON.
+    pub(super) fn is_among_others(&self, root: &str) -> bool {
+        let typed = parsed(self.text(OTHER)).ok().flatten();
+        typed.is_some_and(|typed| typed.get(root).is_some())
+    }
+}
+
+/// Whether a field only switches a setting on, which is there without any other value.
+fn is_switch_of(field: &Named, definition: &Value) -> bool {
+    let is_switch = matches!(field.spec.input, Input::Switch(_));
+    is_switch && definition.get(root_of(&field.name)).is_some_and(Value::is_object)
+}
+
+/// The field of the API that a field of the form is in.
+pub(super) fn root_of(name: &str) -> &str {
+    name.split(['.', '[']).next().unwrap_or_default()
 }
 
 /// The members of a segment or list as a targeting.
@@ -330,7 +398,7 @@ fn is_members(targeting: &Value, kind: &str, id: &str) -> bool {
 }
 
 /// The index of the variant that a field is of.
-fn variant_of(name: &str) -> Option<usize> {
+pub(super) fn variant_of(name: &str) -> Option<usize> {
     let (index, _) = name.strip_prefix("variants[")?.split_once(']')?;
     index.parse().ok()
 }
@@ -363,83 +431,6 @@ fn put(body: &mut Map<String, Value>, path: &str, value: Value) {
         };
     }
     *at = value;
-}
-
-fn text_or_null(text: &str) -> Value {
-    match text.trim() {
-        "" => Value::Null,
-        text => json!(text),
-    }
-}
-
-fn pretty(value: &Value) -> String {
-    // A value that was read as JSON can be written as such.
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-/// A value in JSON; none where nothing is typed.
-fn parsed(text: &str) -> Result<Option<Value>, String> {
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    serde_json::from_str(text).map(Some).map_err(|fault| format!("is not valid JSON: {fault}"))
-}
-
-/// What the API takes for a text; nothing where the field is empty.
-fn value_of(text: &str, input: Input) -> Result<Option<Value>, String> {
-    let trimmed = text.trim();
-    if trimmed.is_empty() {
-        return Ok(None);
-    }
-    let items = || trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
-    let number = |text: &str| text.parse::<Number>().map_or_else(|_| json!(text), Value::Number);
-    Ok(Some(match input {
-        Input::Line | Input::Moment => json!(trimmed),
-        Input::Lines(_) | Input::Html(_) => json!(text),
-        Input::Json(_) => return parsed(text),
-        Input::TextOrJson(_) => match serde_json::from_str(trimmed) {
-            Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => value,
-            _ => json!(text),
-        },
-        Input::Days if items().count() > 1 => items().map(number).collect(),
-        Input::Number | Input::Days => number(trimmed),
-        Input::Tags => items().map(Value::from).collect(),
-        Input::Flag => json!(trimmed == "true"),
-        Input::Choice(_) => match trimmed {
-            "true" => json!(true),
-            "false" => json!(false),
-            word => json!(word),
-        },
-    }))
-}
-
-/// A value as it is typed.
-fn typed(value: &Value, input: Input, zone: Zone) -> String {
-    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match (input, value) {
-        (_, Value::Null) => String::new(),
-        (Input::TextOrJson(_), Value::String(text)) => {
-            let is_same = value_of(text, input).is_ok_and(|read| read.as_ref() == Some(value));
-            if is_same { text.clone() } else { value.to_string() }
-        }
-        (Input::Json(_) | Input::TextOrJson(_), value) => pretty(value),
-        (Input::Moment, Value::String(text)) => by_the_clock(text, zone),
-        (Input::Days | Input::Tags, Value::Array(items)) => {
-            items.iter().map(plain).collect::<Vec<_>>().join(", ")
-        }
-        (_, value) => plain(value),
-    }
-}
-
-/// A time by the clock of a zone, or as it is where the clock shows it twice.
-fn by_the_clock(text: &str, zone: Zone) -> String {
-    let Ok(at) = Timestamp::parse(text) else { return text.to_owned() };
-    let clock = zone.clock_at(at);
-    if zone.moments_of(clock).chosen() == at {
-        clock.format("%Y-%m-%dT%H:%M:%S%.f").to_string()
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]
@@ -478,16 +469,50 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shown_by_the_clock_of_the_zone() {
-        let berlin = "Europe/Berlin".parse().unwrap();
-        for (at, shown) in [
-            ("2030-03-01T08:00:00.000Z", "2030-03-01T09:00:00"),
-            // The clock shows the hour twice; a text means the earlier one.
-            ("2030-10-27T00:30:00.000Z", "2030-10-27T02:30:00"),
-            ("2030-10-27T01:30:00.000Z", "2030-10-27T01:30:00.000Z"),
+    fn settings_stand_in_their_fields_and_come_back_the_same() {
+        for (root, value, field, shown) in [
+            ("utmSettings", json!({}), "utmSettings.enabled", PRESENT),
+            ("utmSettings", json!({"source": "news"}), "utmSettings.source", "news"),
+            ("utmSettings", json!({"enabled": true}), "utmSettings.enabled", "true"),
+            ("quietTimeOverride", json!({"enabled": false}), "quietTimeOverride.enabled", "false"),
+            (
+                "quietTimeOverride",
+                json!({"start": "21:00", "behavior": "skip"}),
+                "quietTimeOverride.start",
+                "21:00",
+            ),
+            (
+                "sendVolumeLimit",
+                json!({"maxSends": 5, "cadence": "per_send"}),
+                "sendVolumeLimit.maxSends",
+                "5",
+            ),
+            (
+                "sendRateLimit",
+                json!({"enabled": false, "maxPerMinute": 9}),
+                "sendRateLimit.maxPerMinute",
+                "9",
+            ),
+            ("abTestConfig", json!({}), "abTestConfig.enabled", PRESENT),
         ] {
-            assert_eq!(typed(&json!(at), Input::Moment, berlin), shown);
+            let mut campaign = whole();
+            campaign[root] = value.clone();
+            let draft = Draft::of_campaign(&campaign, Zone::UTC);
+            assert_eq!(draft.text(field), shown, "{root} {value}");
+            assert_eq!(draft.body().unwrap().get(root), Some(&value));
+            assert!(!draft.is_among_others(root));
         }
+        // What fields cannot hold stays JSON.
+        let empty = json!({"source": "", "medium": "email"});
+        let campaign = json!({"channel": "email", "variants": [], "utmSettings": empty});
+        let mut draft = Draft::of_campaign(&campaign, Zone::UTC);
+        assert!(
+            draft.is_among_others("utmSettings") && draft.text("utmSettings.medium").is_empty()
+        );
+        assert_eq!(draft.body().unwrap().get("utmSettings"), Some(&empty));
+        draft.set("utmSettings.medium", "sms");
+        let errors = draft.body().unwrap_err();
+        assert_eq!(errors, ["other has utmSettings, which is typed in its own fields, too"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
 use super::{
-    Campaign, ENTRY, Whole,
+    Campaign, ENTRY, Whole, conflict,
     draft::{AUDIENCE, Change, Draft},
     find,
     form::{CampaignForm, Choosable, Names},
@@ -62,6 +62,7 @@ async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -
         names: &names,
         action: ENTRY.path,
         failure,
+        conflict: None,
         is_open: true,
         is_fixed: false,
         occurrences: &html! {},
@@ -89,18 +90,48 @@ pub(super) async fn update(
 ) -> PageResult<Response> {
     let whole = find(&visitor, &id).await?;
     let failure = match to_save(&form) {
-        ToSave::Body(body) => {
-            let call = visitor.call(Method::PUT, path(["campaigns", &id])).json(&body)?;
-            match call.read::<Campaign>().await {
-                Ok(saved) => return Ok(visitor.done(&saved.path(), saved_notice(&saved))),
-                Err(failure) if failure.is_of_fields() => failure,
-                Err(failure) => return Err(failure),
-            }
-        }
+        ToSave::Body(body) => match save(&visitor, &id, &form, &body).await {
+            Ok(saved) => return Ok(visitor.done(&saved.path(), saved_notice(&saved))),
+            Err(failure) if failure.is_of_fields() => failure,
+            Err(failure) => return Err(failure),
+        },
         ToSave::Faulty(failure) => failure,
         ToSave::Changed(draft) => return Ok(page(&visitor, &whole, Some(&draft), None).await),
     };
-    Ok(page(&visitor, &whole, Some(&Draft::of_form(&form)), Some(&failure)).await)
+    let draft = Draft::of_form(&form);
+    if failure.status == StatusCode::CONFLICT {
+        // Others may have changed it after it was read here.
+        let whole = find(&visitor, &id).await?;
+        let expected = expected(&form);
+        if expected.is_some_and(|expected| expected != whole.etag) {
+            let message = conflict::message(&visitor, &whole, draft.text(conflict::LOADED)).await;
+            let state = FormState {
+                typed: Some(&draft),
+                failure: Some(&failure),
+                conflict: Some(&message),
+            };
+            return Ok(page_with(&visitor, &whole, state).await);
+        }
+    }
+    Ok(page(&visitor, &whole, Some(&draft), Some(&failure)).await)
+}
+
+fn expected(form: &Form) -> Option<&str> {
+    conflict::expected(form, Change::of(form) == Change::SaveOver)
+}
+
+/// Saves a form if the campaign still is what the form was opened with.
+async fn save(
+    visitor: &Visitor,
+    id: &str,
+    form: &Form,
+    body: &Map<String, Value>,
+) -> PageResult<Campaign> {
+    let mut call = visitor.call(Method::PUT, path(["campaigns", id])).json(body)?;
+    if let Some(etag) = expected(form) {
+        call = call.if_match(etag)?;
+    }
+    call.read().await
 }
 
 fn saved_notice(saved: &Campaign) -> &'static str {
@@ -124,7 +155,7 @@ enum ToSave {
 fn to_save(form: &Form) -> ToSave {
     let mut draft = Draft::of_form(form);
     let change = Change::of(form);
-    if change != Change::Save {
+    if !matches!(change, Change::Save | Change::SaveOver) {
         draft.apply(change);
         return ToSave::Changed(draft);
     }
@@ -144,13 +175,28 @@ pub(super) async fn page(
     typed: Option<&Draft>,
     failure: Option<&Failure>,
 ) -> Response {
+    page_with(visitor, whole, FormState { typed, failure, conflict: None }).await
+}
+
+/// What the page shows beside the campaign.
+#[derive(Clone, Copy)]
+struct FormState<'s> {
+    /// The form as it was typed.
+    typed: Option<&'s Draft>,
+    failure: Option<&'s Failure>,
+    /// What others changed meanwhile.
+    conflict: Option<&'s Markup>,
+}
+
+async fn page_with(visitor: &Visitor, whole: &Whole, state: FormState<'_>) -> Response {
+    let FormState { typed, failure, conflict } = state;
     let campaign = &whole.campaign;
-    let saved = Draft::of_campaign(whole.latest(), visitor.zone());
+    let saved = Draft::of_saved(whole.latest(), &whole.etag, visitor.zone());
     let draft = typed.unwrap_or(&saved);
     let (names, occurrences, progress) = futures_util::future::join3(
         names(visitor, draft),
         occurrences(visitor, campaign),
-        progress::card(visitor, campaign),
+        progress::card(visitor, campaign, &progress::Asked::default()),
     )
     .await;
     let preview = campaign.path_of("typed");
@@ -161,6 +207,7 @@ pub(super) async fn page(
         names: &names,
         action: &campaign.path(),
         failure: failure.filter(|_| typed.is_some()),
+        conflict,
         is_open: visitor.may(ScopeName::CampaignsWrite) && !is_over,
         is_fixed: campaign.started_at.is_some(),
         occurrences: &occurrences,

@@ -25,7 +25,12 @@ pub(super) enum Input {
     Flag,
     /// One of these: the API's word and the label. An empty word leaves the field out.
     Choice(&'static [(&'static str, &'static str)]),
+    /// Likewise for the field that says whether a setting is on, which it is without the field, too: see [`PRESENT`].
+    Switch(&'static [(&'static str, &'static str)]),
 }
+
+/// The word for a setting that is there, be it without any field.
+pub(super) const PRESENT: &str = "present";
 
 /// A field of the form.
 #[derive(Debug, Clone, Copy)]
@@ -287,7 +292,7 @@ pub(super) const AB_TEST: &[Spec] = &[
     spec(
         "abTestConfig.enabled",
         "Test on a part of the audience first",
-        Input::Choice(&[("", "Only with other fields here"), ("true", "Yes"), ("false", "No")]),
+        Input::Switch(&[("", "Only with other fields here"), (PRESENT, "Yes"), ("false", "No")]),
         "",
     ),
     spec("abTestConfig.testPercentage", "Part in %", Input::Number, "Empty: 20"),
@@ -343,13 +348,84 @@ pub(super) const AGAIN: &[Spec] = &[
     spec("ignoreTouchingRules", "Without frequency caps", Input::Flag, ""),
 ];
 
-/// Fields that are typed as JSON together.
-pub(super) const ADVANCED: &[&str] = &[
-    "emailConfigId",
-    "sendVolumeLimit",
-    "sendRateLimit",
-    "quietTimeOverride",
-    "utmSettings",
-    "channelConfig",
-    "stoConfig",
+/// Limits of the number and the speed of messages.
+pub(super) const LIMITS: &[Spec] = &[
+    spec(
+        "sendVolumeLimit.enabled",
+        "Limit the number of messages",
+        Input::Switch(&[("", "Only with a number here"), (PRESENT, "Yes"), ("false", "No")]),
+        "",
+    ),
+    spec("sendVolumeLimit.maxSends", "Messages at most", Input::Number, ""),
+    spec(
+        "sendVolumeLimit.cadence",
+        "Counted",
+        Input::Choice(&[
+            ("", "Over all sendings (as by default)"),
+            ("lifetime", "Over all sendings"),
+            ("per_send", "In each sending"),
+        ]),
+        "",
+    ),
+    spec(
+        "sendRateLimit.enabled",
+        "Limit the speed",
+        Input::Switch(&[("", "Only with a number here"), (PRESENT, "Yes"), ("false", "No")]),
+        "",
+    ),
+    spec("sendRateLimit.maxPerMinute", "Messages a minute at most", Input::Number, ""),
 ];
+
+/// Hours in which the campaign does not send.
+pub(super) const QUIET: &[Spec] = &[
+    spec(
+        "quietTimeOverride.enabled",
+        "Which hours",
+        Input::Switch(&[
+            ("", "Those of the workspace, unless hours are typed here"),
+            (PRESENT, "Of its own"),
+            ("false", "None for this campaign"),
+        ]),
+        "",
+    ),
+    spec("quietTimeOverride.start", "From", Input::Line, "Such as 22:00, as by default"),
+    spec("quietTimeOverride.end", "Until", Input::Line, "Such as 08:00, as by default"),
+    spec(
+        "quietTimeOverride.timezone",
+        "By the clock of",
+        Input::Line,
+        "recipient, as by default, or a zone such as Europe/Berlin",
+    ),
+    spec(
+        "quietTimeOverride.behavior",
+        "A message that is due then",
+        Input::Choice(&[
+            ("", "Waits until they end (as by default)"),
+            ("defer", "Waits until they end"),
+            ("skip", "Is not sent"),
+        ]),
+        "",
+    ),
+];
+
+/// The parameters that are added to links.
+pub(super) const UTM: &[Spec] = &[
+    spec(
+        "utmSettings.enabled",
+        "Tag links",
+        Input::Switch(&[("", "Only with values here"), (PRESENT, "Yes"), ("false", "No")]),
+        "Without values: utm_source=millrace, the channel as utm_medium, the campaign's name as utm_campaign",
+    ),
+    spec("utmSettings.source", "utm_source", Input::Line, "Liquid, as all of them"),
+    spec("utmSettings.medium", "utm_medium", Input::Line, ""),
+    spec("utmSettings.campaign", "utm_campaign", Input::Line, ""),
+    spec("utmSettings.term", "utm_term", Input::Line, ""),
+    spec("utmSettings.content", "utm_content", Input::Line, ""),
+];
+
+/// The settings of [`LIMITS`], [`QUIET`] and [`UTM`]. What their fields cannot hold is typed as JSON.
+pub(super) const LIMITED: &[&str] =
+    &["sendVolumeLimit", "sendRateLimit", "quietTimeOverride", "utmSettings"];
+
+/// Fields that are typed as JSON together.
+pub(super) const ADVANCED: &[&str] = &["emailConfigId", "channelConfig", "stoConfig"];

@@ -4,13 +4,14 @@ use maud::{Markup, html};
 use web::auth::ScopeName;
 
 use super::{
-    draft::{AUDIENCE, AUDIENCE_ID, Draft, LIST, Named, OTHER, TARGETING},
-    fields::{self, ADVANCED, Input, Spec},
+    conflict::LOADED,
+    draft::{AUDIENCE, AUDIENCE_ID, Draft, LIST, Named, OTHER, TARGETING, root_of, variant_of},
+    fields::{self, ADVANCED, Input, LIMITED, PRESENT, Spec},
     frame, trial, typed,
 };
 use crate::{
     failure::Failure,
-    view::{self, Choice, Field, Kind},
+    view::{self, Choice, Fault, Field, Kind},
     visitor::Visitor,
 };
 
@@ -37,6 +38,8 @@ pub(super) struct CampaignForm<'f> {
     /// Where the form is sent.
     pub(super) action: &'f str,
     pub(super) failure: Option<&'f Failure>,
+    /// In place of faults: what others changed meanwhile.
+    pub(super) conflict: Option<&'f Markup>,
     /// Whether it can be changed.
     pub(super) is_open: bool,
     /// Whether channel and send type stay as they are: it was live.
@@ -53,6 +56,7 @@ impl CampaignForm<'_> {
             (view::code_editor())
             form id="campaign-form" method="post" action=(self.action) {
                 (self.visitor.csrf_field())
+                @if !draft.text(LOADED).is_empty() { (view::hidden(LOADED, draft.text(LOADED))) }
                 // The button that the Enter key presses.
                 button class="unseen" type="submit" name="do" value="save" tabindex="-1"
                     disabled[!self.is_open] { "Save" }
@@ -67,6 +71,9 @@ impl CampaignForm<'_> {
                     (view::card("Goals", &self.all(fields::GOALS)))
                     @if draft.variants() > 1 { (view::card("A/B test", &self.all(fields::AB_TEST))) }
                     (view::card("Sending again", &self.all(fields::AGAIN)))
+                    (view::card("Limits", &self.all(fields::LIMITS)))
+                    (view::card("Quiet hours", &self.all(fields::QUIET)))
+                    (view::card("UTM parameters of links", &self.all(fields::UTM)))
                     (view::card("Other settings", &self.other()))
                 }
                 @if self.is_open {
@@ -80,20 +87,62 @@ impl CampaignForm<'_> {
 
     /// Faults that no field of the form shows.
     fn elsewhere(&self) -> Markup {
+        if let Some(conflict) = self.conflict {
+            return conflict.clone();
+        }
         let Some(failure) = self.failure else { return html! {} };
         let all = self.draft.fields();
         let mut shown: Vec<&str> = all.iter().map(|field| field.name.as_str()).collect();
         shown.extend(["channel", "sendType", LIST, TARGETING, OTHER]);
-        shown.extend(ADVANCED);
+        shown.extend(ADVANCED.iter().chain(LIMITED));
+        let summary = self.summary();
         html! {
-            @match failure.elsewhere(&shown) {
-                Some(rest) => (view::alert(&rest)),
-                None => (view::alert("Some fields are not right: nothing was saved.")),
-            }
+            @if let Some(rest) = failure.elsewhere(&shown) { (view::alert(&rest)) }
+            @if !summary.is_empty() { (view::fault_summary(&summary)) }
         }
     }
 
+    /// The fields that are not right, in the order of the form.
+    fn summary(&self) -> Vec<Fault> {
+        let draft = self.draft;
+        let fault = |field: &str, label: String, problem: Option<String>| {
+            Some(Fault { field: field.to_owned(), label, problem: problem? })
+        };
+        let of_field = |field: &Named| {
+            let id = match field.spec.input {
+                Input::Flag => format!("{}-true", field.name),
+                _ => field.name.clone(),
+            };
+            let variant = variant_of(&field.name).map(|at| format!("{}: ", self.variant_title(at)));
+            let label = format!("{}{}", variant.unwrap_or_default(), field.spec.label);
+            fault(&id, label, self.fault(&field.name))
+        };
+        let audience = match draft.text(AUDIENCE) {
+            "segment" | "list" => AUDIENCE_ID,
+            "json" => TARGETING,
+            _ => AUDIENCE,
+        };
+        let all = draft.fields();
+        let is_basic = |field: &&Named| fields::BASICS.iter().any(|spec| spec.path == field.name);
+        let is_of_variant = |field: &&Named| variant_of(&field.name).is_some();
+        let rest = |field: &&Named| !is_basic(field) && !is_of_variant(field);
+        let own = |name: &str, label: &str| fault(name, label.to_owned(), self.faults(name));
+        let mut found: Vec<Fault> = all.iter().filter(is_basic).filter_map(of_field).collect();
+        found.extend(own("channel", "Channel"));
+        found.extend(fault(audience, "Audience".to_owned(), self.faults(TARGETING)));
+        found.extend(own(LIST, "Sent under the consent of"));
+        found.extend(all.iter().filter(is_of_variant).filter_map(of_field));
+        found.extend(own("sendType", "Sent"));
+        found.extend(all.iter().filter(rest).filter_map(of_field));
+        found.extend(fault(OTHER, "Other settings".to_owned(), self.fault_of_others()));
+        found
+    }
+
     fn fault(&self, name: &str) -> Option<String> {
+        let root = root_of(name);
+        if LIMITED.contains(&root) && self.draft.is_among_others(root) {
+            return None;
+        }
         self.failure.and_then(|failure| failure.at(name))
     }
 
@@ -127,10 +176,9 @@ impl CampaignForm<'_> {
     }
 
     fn choose(&self, name: &str, label: &str, choices: &[Choice<'_>]) -> Markup {
-        html! {
-            (view::select(name, label, self.draft.text(name), choices))
-            @if let Some(fault) = self.faults(name) { p class="fault" { (fault) } }
-        }
+        let fault = self.fault(name);
+        let field = Field::text(name, label, self.draft.text(name)).fault(fault.as_deref());
+        view::select_of(&field, choices)
     }
 
     fn all(&self, specs: &'static [Spec]) -> Markup {
@@ -140,10 +188,13 @@ impl CampaignForm<'_> {
     fn field(&self, name: &str, spec: &Spec) -> Markup {
         let (text, fault) = (self.draft.text(name), self.fault(name));
         let kind = match spec.input {
-            Input::Choice(choices) => {
-                let choices: Vec<Choice<'_>> =
+            Input::Choice(choices) | Input::Switch(choices) => {
+                let choices: Vec<Choice<'static>> =
                     choices.iter().map(|(value, label)| Choice { value, label }).collect();
-                return self.choose(name, spec.label, &choices);
+                return match spec.input {
+                    Input::Switch(_) => self.switch(name, spec, &choices),
+                    _ => self.choose(name, spec.label, &choices),
+                };
             }
             Input::Flag => {
                 return html! {
@@ -161,6 +212,21 @@ impl CampaignForm<'_> {
             field = field.hint(spec.hint);
         }
         view::field(&field)
+    }
+
+    /// The choice whether a setting is on. It is on by its own word, too, where that is stored.
+    fn switch(&self, name: &str, spec: &Spec, choices: &[Choice<'static>]) -> Markup {
+        let (text, fault) = (self.draft.text(name), self.fault(name));
+        let is_stored = |choice: &Choice<'_>| choice.value == PRESENT && text == "true";
+        let stored = |choice: &Choice<'static>| {
+            if is_stored(choice) { Choice { value: "true", ..*choice } } else { *choice }
+        };
+        let choices: Vec<Choice<'static>> = choices.iter().map(stored).collect();
+        let mut field = Field::text(name, spec.label, text).fault(fault.as_deref());
+        if !spec.hint.is_empty() {
+            field = field.hint(spec.hint);
+        }
+        view::select_of(&field, &choices)
     }
 
     fn basics(&self) -> Markup {
@@ -227,11 +293,14 @@ impl CampaignForm<'_> {
                 p { (self.button(&format!("remove-variant {at}"), "Remove this variant")) }
             }
         };
-        let title = match draft.text(&format!("variants[{at}].name")) {
+        view::card(&self.variant_title(at), &content)
+    }
+
+    fn variant_title(&self, at: usize) -> String {
+        match self.draft.text(&format!("variants[{at}].name")) {
             "" => format!("Variant {}", at + 1),
             name => format!("Variant {name}"),
-        };
-        view::card(&title, &content)
+        }
     }
 
     /// The message as it is typed. Its button sends the form into the frame.
@@ -282,18 +351,26 @@ impl CampaignForm<'_> {
         }
     }
 
-    fn other(&self) -> Markup {
-        let own = [OTHER].iter().chain(ADVANCED);
-        let faults: Vec<String> = own
+    /// The faults of what is typed as JSON together.
+    fn fault_of_others(&self) -> Option<String> {
+        let limited = LIMITED.iter().filter(|root| self.draft.is_among_others(root));
+        let faults: Vec<String> = [OTHER]
+            .iter()
+            .chain(ADVANCED)
+            .chain(limited)
             .filter_map(|name| {
                 let fault = self.faults(name)?;
                 Some(if *name == OTHER { fault } else { format!("{name}: {fault}") })
             })
             .collect();
-        let fault = (!faults.is_empty()).then(|| faults.join("; "));
+        (!faults.is_empty()).then(|| faults.join("; "))
+    }
+
+    fn other(&self) -> Markup {
+        let fault = self.fault_of_others();
         let hint = format!("An object in JSON with any of: {}", ADVANCED.join(", "));
         view::field(
-            &Field::text(OTHER, "Limits, quiet hours, links and the rest", self.draft.text(OTHER))
+            &Field::text(OTHER, "Senders, channels and best hours", self.draft.text(OTHER))
                 .of(Kind::Lines(6))
                 .hint(&hint)
                 .fault(fault.as_deref()),

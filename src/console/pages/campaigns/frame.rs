@@ -18,11 +18,13 @@ pub(super) enum Page {
     Test,
     Launch,
     Report,
+    Recipients,
     Versions,
 }
 
 impl Page {
-    const ALL: [Self; 5] = [Self::Edit, Self::Test, Self::Launch, Self::Report, Self::Versions];
+    const ALL: [Self; 6] =
+        [Self::Edit, Self::Test, Self::Launch, Self::Report, Self::Recipients, Self::Versions];
 
     const fn label(self) -> &'static str {
         match self {
@@ -30,6 +32,7 @@ impl Page {
             Self::Test => "Preview and test",
             Self::Launch => "Launch",
             Self::Report => "Report",
+            Self::Recipients => "Recipients",
             Self::Versions => "Versions",
         }
     }
@@ -40,6 +43,7 @@ impl Page {
             Self::Test => campaign.path_of("test"),
             Self::Launch => campaign.path_of("launch"),
             Self::Report => campaign.path_of("report"),
+            Self::Recipients => campaign.path_of("recipients"),
             Self::Versions => campaign.path_of("versions"),
         }
     }

@@ -1,13 +1,16 @@
 //! The page before a launch: checks, who would get it, and when.
 
-use axum::{extract::Path, response::Response};
+use axum::{
+    extract::{Path, Query},
+    response::Response,
+};
 use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
 
-use super::{Campaign, Whole, find, frame};
+use super::{Campaign, Whole, best_hours, find, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -69,13 +72,40 @@ struct Check {
     message: String,
 }
 
-pub(super) async fn show(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
+/// The field of a launch that was confirmed: without it a launch is asked about first.
+pub(super) const CONFIRMED: &str = "confirmed";
+
+/// What the address of the page names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// `on` where the launch itself is asked about.
+    confirm: String,
+}
+
+impl Asked {
+    /// The page that asks whether to launch.
+    pub(super) fn to_confirm() -> Self {
+        Self { confirm: "on".to_owned() }
+    }
+}
+
+pub(super) async fn show(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> PageResult<Response> {
     let whole = find(&visitor, &id).await?;
-    Ok(page(&visitor, &whole, None).await)
+    Ok(page(&visitor, &whole, &asked, None).await)
 }
 
 /// The page, and why a launch was refused.
-pub(super) async fn page(visitor: &Visitor, whole: &Whole, failure: Option<&Failure>) -> Response {
+pub(super) async fn page(
+    visitor: &Visitor,
+    whole: &Whole,
+    asked: &Asked,
+    failure: Option<&Failure>,
+) -> Response {
     let campaign = &whole.campaign;
     let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview-launch"]));
     let preview: PageResult<Preview> = call.read().await;
@@ -83,9 +113,13 @@ pub(super) async fn page(visitor: &Visitor, whole: &Whole, failure: Option<&Fail
         @if let Some(failure) = failure { (frame::refusal(failure)) }
         @match &preview {
             Ok(preview) => {
+                @if asked.confirm == "on" && preview.can_launch && visitor.may(ScopeName::CampaignsSend) {
+                    (confirmation(visitor, campaign, preview))
+                }
                 (view::card("Checks", &checks(&preview.checks)))
                 (view::card("Audience", &audience(&preview.audience)))
                 (view::card("When", &schedule(visitor, campaign, &preview.schedule)))
+                @if campaign.send_type == "intelligent" { (best_hours::card(visitor, campaign).await) }
                 (launching(visitor, campaign, preview))
             }
             Err(failure) => (failure.card("Launch")),
@@ -174,16 +208,53 @@ fn schedule(visitor: &Visitor, campaign: &Campaign, schedule: &Schedule) -> Mark
     ])
 }
 
-/// The buttons that launch.
-fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
-    let address = |name: &str| path(["console", "campaigns", &campaign.id, "do", name]);
-    let is_draft = campaign.status == "draft";
-    let is_timed = campaign.send_type == "scheduled" && campaign.scheduled_at.is_some();
-    let launch = if campaign.is_learning() { "launch-rl" } else { "send" };
-    let label = match campaign.send_type.as_str() {
+fn label(campaign: &Campaign, preview: &Preview) -> String {
+    match campaign.send_type.as_str() {
         "triggered" | "recurring" => "Make it live".to_owned(),
         _ => format!("Send now to {} people", view::count(preview.audience.estimated_sends)),
+    }
+}
+
+/// The question before a launch, with the number of recipients.
+fn confirmation(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
+    let launch = if campaign.is_learning() { "launch-rl" } else { "send" };
+    let address = path(["console", "campaigns", &campaign.id, "do", launch]);
+    let people = view::count(preview.audience.estimated_sends);
+    let channel = view::channel_label(&campaign.channel);
+    let content = html! {
+        p {
+            @match campaign.send_type.as_str() {
+                "triggered" => { "From now on a message goes out by " (channel) " whenever the event of a person of the audience occurs." },
+                "recurring" => {
+                    "Each occurrence goes out by " (channel) " by itself. As of now it has "
+                    strong { (people) } " recipients."
+                },
+                _ => { strong { (people) } " people get a message by " (channel) ", beginning now." },
+            }
+            @if preview.audience.control > 0 {
+                " The control group of " (view::count(preview.audience.control)) " gets none."
+            }
+        }
+        p { "What has left cannot be called back. Pausing or cancelling keeps back what has not left yet." }
+        div class="actions" {
+            form method="post" action=(address) {
+                (visitor.csrf_field())
+                (view::hidden(CONFIRMED, "yes"))
+                button class="button danger" type="submit" { (label(campaign, preview)) }
+            }
+            (view::button_link(&campaign.path_of("launch"), "Not yet"))
+        }
     };
+    view::card("Launch this campaign?", &content)
+}
+
+/// The buttons that lead to a launch.
+fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
+    let is_draft = campaign.status == "draft";
+    let is_timed = campaign.send_type == "scheduled" && campaign.scheduled_at.is_some();
+    let class = if is_timed { "button" } else { "button primary" };
+    let label = format!("{}…", label(campaign, preview));
+    let schedule = path(["console", "campaigns", &campaign.id, "do", "schedule"]);
     html! {
         @if !preview.can_launch {
             p { "It cannot be launched like this: see the checks that fail." }
@@ -193,16 +264,15 @@ fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Marku
         }
         div class="actions" {
             @if is_draft && is_timed && visitor.may(ScopeName::CampaignsWrite) {
-                form method="post" action=(address("schedule")) {
+                form method="post" action=(schedule) {
                     (visitor.csrf_field())
                     button class="button primary" type="submit" { "Schedule" }
                 }
             }
             @if visitor.may(ScopeName::CampaignsSend) {
-                form method="post" action=(address(launch)) {
-                    (visitor.csrf_field())
-                    button class={ "button" @if !is_timed { " primary" } } type="submit"
-                        disabled[!preview.can_launch] { (label) }
+                form method="get" action=(campaign.path_of("launch")) {
+                    (view::hidden("confirm", "on"))
+                    button class=(class) type="submit" disabled[!preview.can_launch] { (label) }
                 }
             } @else {
                 p class="quiet" { "Launching needs the scope " code { (ScopeName::CampaignsSend.as_str()) } "." }

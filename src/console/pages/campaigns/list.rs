@@ -13,7 +13,7 @@ use super::{Campaign, ENTRY, NEW, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
-    view::{self, Choice, Column, Field, Kind},
+    view::{self, Choice, Column, Field, Kind, Tone},
     visitor::Visitor,
 };
 
@@ -96,6 +96,8 @@ struct Campaigns {
 struct Counts {
     sent: u64,
     delivered: u64,
+    failed: u64,
+    bounced: u64,
     opened: u64,
     clicked: u64,
 }
@@ -170,6 +172,7 @@ async fn found(visitor: &Visitor, asked: &Asked, campaigns: Campaigns) -> Markup
         Column::number("Delivered"),
         Column::number("Opened"),
         Column::number("Clicked"),
+        Column::number("Failed"),
         Column::text("Changed"),
     ];
     let rows: Vec<Vec<Markup>> =
@@ -238,9 +241,9 @@ fn row(visitor: &Visitor, campaign: &Campaign, rates: &Rates) -> Vec<Markup> {
         html! { (frame::send_type_label(&campaign.send_type)) },
     ];
     cells.extend(match rates {
-        Rates::NotSent => ["–"; 4].map(|text| html! { (text) }),
-        Rates::Later => ["…"; 4].map(|text| html! { (text) }),
-        Rates::Failed(_) => ["–"; 4].map(|text| html! { (text) }),
+        Rates::NotSent => ["–"; 5].map(|text| html! { (text) }),
+        Rates::Later => ["…"; 5].map(|text| html! { (text) }),
+        Rates::Failed(_) => ["–"; 5].map(|text| html! { (text) }),
         Rates::Known(counts) => {
             let share = |part| html! { (frame::share(part, counts.sent)) };
             [
@@ -248,11 +251,21 @@ fn row(visitor: &Visitor, campaign: &Campaign, rates: &Rates) -> Vec<Markup> {
                 share(counts.delivered),
                 share(counts.opened),
                 share(counts.clicked),
+                failed(counts),
             ]
         }
     });
     cells.push(view::ago(campaign.updated_at, visitor.now(), visitor.zone()));
     cells
+}
+
+/// Messages that failed or bounced, of those that were tried.
+fn failed(counts: &Counts) -> Markup {
+    let (failed, tried) = (counts.failed + counts.bounced, counts.sent + counts.failed);
+    let share = frame::share(failed, tried);
+    html! {
+        @if failed > 0 { (view::badge(Tone::Bad, &share)) } @else { (share) }
+    }
 }
 
 fn none_found(visitor: &Visitor, asked: &Asked) -> Markup {

@@ -1,21 +1,30 @@
 //! `/console/campaigns`: making campaigns, launching them, watching them and reading their reports.
 
 mod actions;
+mod asked_report;
+mod best_hours;
+mod conflict;
 mod draft;
 mod editor;
 mod fields;
 mod form;
 mod frame;
 mod heat;
+mod in_app;
 mod launch;
+mod learning;
 mod list;
+mod occurrences;
 mod offers;
 mod parts;
 mod progress;
+mod recipients;
 mod report;
 mod results;
+mod sent_content;
 mod trial;
 mod typed;
+mod values;
 mod variant_report;
 mod versions;
 
@@ -28,7 +37,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use web::auth::ScopeName;
 
-use crate::{failure::PageResult, in_process, state::ConsoleState, view::Entry, visitor::Visitor};
+use crate::{
+    failure::PageResult,
+    in_process::{self, Tagged},
+    state::ConsoleState,
+    view::Entry,
+    visitor::Visitor,
+};
 
 pub(super) const ENTRY: Entry =
     Entry { name: "Campaigns", path: "/console/campaigns", scopes: &[ScopeName::CampaignsRead] };
@@ -48,7 +63,9 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/campaigns/{campaignId}/typed", post(typed::show))
         .route("/console/campaigns/{campaignId}/versions", get(versions::show))
         .route("/console/campaigns/{campaignId}/progress", get(progress::part))
+        .route("/console/campaigns/{campaignId}/recipients", get(recipients::show))
         .route("/console/campaigns/{campaignId}/report", get(report::show))
+        .route("/console/campaigns/{campaignId}/csv/{report}", get(asked_report::download))
 }
 
 /// What pages show of a campaign beside its definition.
@@ -98,13 +115,15 @@ impl Campaign {
 struct Whole {
     campaign: Campaign,
     value: Value,
+    /// The ETag of its content.
+    etag: String,
 }
 
 impl Whole {
-    fn of(value: Value) -> PageResult<Self> {
-        let campaign = Campaign::deserialize(&value)
+    fn of(found: Tagged<Value>) -> PageResult<Self> {
+        let campaign = Campaign::deserialize(&found.answer)
             .map_err(|fault| crate::failure::Failure::internal(&fault))?;
-        Ok(Self { campaign, value })
+        Ok(Self { campaign, value: found.answer, etag: found.etag.unwrap_or_default() })
     }
 
     /// Its fields with the edits that are not published yet.
@@ -118,6 +137,19 @@ impl Whole {
         let field = |name: &str| config.and_then(|config| config.get(name));
         field("enabled") != Some(&Value::Bool(false))
             && field("winnerSelection").and_then(Value::as_str) == Some("manual")
+    }
+
+    /// The name of a variant; its id where it has been removed.
+    fn variant_name<'w>(&'w self, id: &'w str) -> &'w str {
+        let variants = self.value.get("variants").and_then(Value::as_array);
+        let mut variants = variants.into_iter().flatten();
+        let variant = variants.find(|it| it.get("id").and_then(Value::as_str) == Some(id));
+        variant.and_then(|it| it.get("name")).and_then(Value::as_str).unwrap_or(id)
+    }
+
+    /// Whether it has begun to learn.
+    fn has_learnt(&self) -> bool {
+        self.value.get("rl").is_some_and(Value::is_object)
     }
 
     /// The ids and names of the variants that have a message.
@@ -140,5 +172,5 @@ struct Variant {
 
 /// The campaign of this id.
 async fn find(visitor: &Visitor, id: &str) -> PageResult<Whole> {
-    Whole::of(visitor.get(in_process::path(["campaigns", id])).read().await?)
+    Whole::of(visitor.get(in_process::path(["campaigns", id])).read_tagged().await?)
 }

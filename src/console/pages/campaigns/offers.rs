@@ -69,7 +69,13 @@ const ACTIONS: &[Action] = &[
     action("discard-draft", "Discard edits", "The edits were discarded.", WRITE, |it| {
         it.has_pending_draft
     }),
-    action("retry", "Retry", "The campaign is scheduled again.", SEND, |it| it.status == "failed"),
+    confirmed(
+        action("retry", "Retry…", "The campaign is scheduled again.", SEND, |it| {
+            it.status == "failed"
+        }),
+        "Try this campaign again?",
+        "It goes out at once to everyone of its audience who has not got it.",
+    ),
     confirmed(
         action("resend", "Send again…", "The campaign is sent again.", SEND, |it| {
             it.status == "completed"

@@ -5,7 +5,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::frame;
-use crate::view::{self, Column};
+use crate::{
+    view::{self, Column},
+    visitor::Visitor,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -28,7 +31,7 @@ struct LinkRow {
 }
 
 /// The links, most clicked first.
-pub(super) fn links(links: &Links) -> Markup {
+pub(super) fn links(links: &Links, visitor: &Visitor, sources: &Markup) -> Markup {
     let columns = [
         Column::text("Link"),
         Column::text("Address"),
@@ -44,7 +47,7 @@ pub(super) fn links(links: &Links) -> Markup {
             html! { (view::count(link.unique_clicks)) },
             html! { (view::count(link.total_clicks)) },
             html! { (view::percent(link.click_rate)) },
-            html! { (link.last_clicked_at.to_string()) },
+            view::ago(link.last_clicked_at, visitor.now(), visitor.zone()),
         ]
     };
     let rows: Vec<Vec<Markup>> = links.rows.iter().map(row).collect();
@@ -57,6 +60,7 @@ pub(super) fn links(links: &Links) -> Markup {
                 p { (view::count(links.unique_clickers)) " people clicked " (view::count(links.total_clicks)) " times." }
                 (view::table("Links", &columns, &rows))
             }
+            (sources)
         },
     )
 }
@@ -85,7 +89,7 @@ struct FailureRow {
 }
 
 /// Why messages failed or bounced, the most frequent code first.
-pub(super) fn failures(failures: &Failures) -> Markup {
+pub(super) fn failures(failures: &Failures, sources: &Markup) -> Markup {
     let columns = [Column::text("Code"), Column::text("Reason"), Column::number("Messages")];
     let row = |failure: &FailureRow| {
         vec![
@@ -100,6 +104,7 @@ pub(super) fn failures(failures: &Failures) -> Markup {
         &html! {
             @if rows.is_empty() { p class="quiet" { "No message failed." } }
             @else { (view::table("Failures", &columns, &rows)) }
+            (sources)
         },
     )
 }
@@ -121,7 +126,7 @@ struct Bucket {
 }
 
 /// The time from sending to the first opening and click.
-pub(super) fn times(times: &Times) -> Markup {
+pub(super) fn times(times: &Times, sources: &Markup) -> Markup {
     let columns = [
         Column::text("After"),
         Column::number("Opened"),
@@ -158,6 +163,7 @@ pub(super) fn times(times: &Times) -> Markup {
                 ]))
                 (view::table("Time to engage", &columns, &rows))
             }
+            (sources)
         },
     )
 }

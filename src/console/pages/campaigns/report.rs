@@ -12,7 +12,11 @@ use serde_json::Value;
 use url::form_urlencoded;
 use web::auth::ScopeName;
 
-use super::{Campaign, Whole, find, frame, heat, parts, progress, results, variant_report};
+use super::{
+    Campaign, Whole,
+    asked_report::{Asked, ask, sources},
+    find, frame, heat, in_app, learning, occurrences, parts, progress, results, variant_report,
+};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -31,19 +35,6 @@ const ATTRIBUTION: [Choice<'static>; 4] = [
     Choice { value: "linear", label: "To all in equal parts" },
 ];
 
-/// Messages of this time, and the recipient to look up.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Asked {
-    from: String,
-    to: String,
-    person: String,
-    /// The model that credits conversions and revenue; that of the campaign by default.
-    attribution: String,
-    /// `on` where the numbers, which take long, are on the page.
-    numbers: String,
-}
-
 pub(super) async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
@@ -61,8 +52,12 @@ pub(super) async fn page(
     failure: Option<&Failure>,
 ) -> Response {
     let campaign = &whole.campaign;
-    let (progress, person) =
-        future::join(progress::card(visitor, campaign), person(visitor, campaign, asked)).await;
+    let of_report = progress::Asked::of_report();
+    let (progress, person) = future::join(
+        progress::card(visitor, campaign, &of_report),
+        person(visitor, campaign, asked),
+    )
+    .await;
     let content = html! {
         @if let Some(failure) = failure { (frame::refusal(failure)) }
         (progress)
@@ -74,10 +69,6 @@ pub(super) async fn page(
         }
         @if whole.winner_is_selected_by_hand() { (winner(visitor, whole)) }
         (view::card("One person", &person))
-        p class="quiet" {
-            "Every number is in the API: " code { "GET /campaigns/" (campaign.id) "/stats" }
-            ", variant-stats, links, time-to-engage, failure-reasons and recipients."
-        }
     };
     frame::page(visitor, campaign, frame::Page::Report, failure, &content)
 }
@@ -94,27 +85,92 @@ fn address_of_numbers(campaign: &Campaign, asked: &Asked) -> String {
 
 /// The reports of the API.
 async fn numbers(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
-    let campaign = &whole.campaign;
-    let ask = |report: &'static str| ranged(visitor, campaign, report, asked);
-    let (stats, variants, links, failures, times) = future::join5(
-        ask("stats"),
+    let ask = |report: &'static str| ask(visitor, &whole.campaign.id, report, asked);
+    let sources = |report: &str| sources(visitor, &whole.campaign, report, asked);
+    let (stats, special) = future::join(ask("stats"), of_kind(visitor, whole, asked)).await;
+    let is_empty = stats.as_ref().is_ok_and(has_no_messages);
+    html! {
+        div id=(NUMBERS) {
+            (view::complete_from(complete_from(&stats), visitor.zone()))
+            (special)
+            @if is_empty {
+                @if whole.campaign.channel != "in_app" { (nothing_sent(whole, asked)) }
+            } @else {
+                (part("Results", stats, |report| results::all(report, whole, &sources("stats"))))
+                (comparisons(visitor, whole, asked).await)
+            }
+        }
+    }
+}
+
+/// What is reported beside the counts of messages.
+async fn comparisons(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
+    let ask = |report: &'static str| ask(visitor, &whole.campaign.id, report, asked);
+    let sources = |report: &str| sources(visitor, &whole.campaign, report, asked);
+    let (variants, links, failures, times, occurrences) = future::join5(
         ask("variant-stats"),
         ask("links"),
         ask("failure-reasons"),
         ask("time-to-engage"),
+        ask("send-occurrences"),
     )
     .await;
     html! {
-        div id=(NUMBERS) {
-            (view::complete_from(complete_from(&stats), visitor.zone()))
-            (part("Results", stats, results::all))
-            (part("Variants", variants, variant_report::all))
-            (part("Links", links, parts::links))
-            (heat::card(whole, &asked.from, &asked.to))
-            (part("Time to engage", times, parts::times))
-            (part("Failures", failures, parts::failures))
+        (part("Variants", variants, |found| variant_report::all(found, visitor, &sources("variant-stats"))))
+        (part("Links", links, |found| parts::links(found, visitor, &sources("links"))))
+        (heat::card(visitor, whole, &asked.from, &asked.to).await)
+        (part("Time to engage", times, |found| parts::times(found, &sources("time-to-engage"))))
+        (part("Failures", failures, |found| parts::failures(found, &sources("failure-reasons"))))
+        (part("Sendings", occurrences, |found| occurrences::card(found, visitor, &sources("send-occurrences"))))
+    }
+}
+
+/// What only some campaigns have: learning, and displays in apps.
+async fn of_kind(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
+    let ask = |report: &'static str| ask(visitor, &whole.campaign.id, report, asked);
+    let sources = |report: &str| sources(visitor, &whole.campaign, report, asked);
+    html! {
+        @if whole.has_learnt() {
+            (part("Learning", ask("rl-stats").await, |found| learning::card(found, visitor, whole, &sources("rl-stats"))))
+        }
+        @if whole.campaign.channel == "in_app" {
+            (part("Displays", ask("in-app-stats").await, |found| in_app::card(found, &sources("in-app-stats"))))
         }
     }
+}
+
+fn has_no_messages(stats: &Value) -> bool {
+    let count = |name: &str| stats["stats"][name].as_u64().unwrap_or_default();
+    count("queued") == 0 && count("control") == 0
+}
+
+/// The report of a campaign without messages: when there will be some.
+fn nothing_sent(whole: &Whole, asked: &Asked) -> Markup {
+    let campaign = &whole.campaign;
+    if asked.is_of_a_time() {
+        let all = html! { p { a href=(campaign.path_of("report")) { "Show all messages" } } };
+        return view::card("Results", &view::empty("No messages of this time", &all));
+    }
+    let next = match (campaign.status.as_str(), campaign.send_type.as_str()) {
+        ("draft" | "scheduled", _) => "It has not been launched.",
+        ("active", "triggered") => {
+            "It is live: a message is made when a person of the audience does its event."
+        }
+        ("active" | "paused", _) => "Its first messages are still to be made.",
+        _ => "It ended without a message.",
+    };
+    let empty = view::empty(
+        "No messages yet",
+        &html! {
+            p {
+                (next) " Deliveries, opens, clicks, goals and revenue are counted here once messages go out, and variants are compared."
+            }
+            @if matches!(campaign.status.as_str(), "draft" | "scheduled") {
+                p { a href=(campaign.path_of("launch")) { "Check and launch it" } }
+            }
+        },
+    );
+    view::card("Results", &empty)
 }
 
 fn complete_from(stats: &PageResult<Value>) -> Option<Timestamp> {
@@ -143,7 +199,7 @@ fn winner(visitor: &Visitor, whole: &Whole) -> Markup {
 }
 
 /// A part of the report, or why it is not there.
-fn part<T>(title: &str, found: PageResult<Value>, show: fn(&T) -> Markup) -> Markup
+fn part<T>(title: &str, found: PageResult<Value>, show: impl FnOnce(&T) -> Markup) -> Markup
 where
     T: serde::de::DeserializeOwned,
 {
@@ -157,25 +213,6 @@ where
     }
 }
 
-async fn ranged(
-    visitor: &Visitor,
-    campaign: &Campaign,
-    report: &str,
-    asked: &Asked,
-) -> PageResult<Value> {
-    let mut call = visitor.get(path(["campaigns", &campaign.id, report]));
-    // The others are always of all messages.
-    if matches!(report, "stats" | "variant-stats" | "links") {
-        call = call
-            .query_if("startDate", Some(asked.from.trim()))
-            .query_if("endDate", Some(asked.to.trim()));
-    }
-    if report == "stats" {
-        call = call.query_if("attributionModel", Some(&asked.attribution));
-    }
-    call.read().await
-}
-
 fn filters(campaign: &Campaign, asked: &Asked) -> Markup {
     html! {
         form class="filters" method="get" action=(campaign.path_of("report")) {
@@ -184,8 +221,8 @@ fn filters(campaign: &Campaign, asked: &Asked) -> Markup {
             (view::select("attribution", "Goals and revenue credited", &asked.attribution, &ATTRIBUTION))
             button class="button" type="submit" { "Show" }
         }
-        @if !(asked.from.trim().is_empty() && asked.to.trim().is_empty()) {
-            p class="quiet" { "Time to engage and failures are of all messages." }
+        @if asked.is_of_a_time() {
+            p class="quiet" { "Time to engage, failures and sendings are of all messages." }
         }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::frame;
+use super::{Whole, frame};
 use crate::view::{self, Column, Effect, Tone};
 
 #[derive(Deserialize)]
@@ -128,11 +128,11 @@ struct Incremental {
 }
 
 /// The whole of `stats`.
-pub(super) fn all(report: &Report) -> Markup {
+pub(super) fn all(report: &Report, whole: &Whole, sources: &Markup) -> Markup {
     html! {
-        (view::card("Delivery", &delivery(&report.stats)))
+        (view::card("Delivery", &html! { (delivery(&report.stats)) (sources) }))
         @if let Some(goals) = &report.conversion_stats { (view::card("Goals", &of_goals(goals))) }
-        @if let Some(revenue) = &report.revenue { (view::card("Revenue", &of_revenue(revenue))) }
+        @if let Some(revenue) = &report.revenue { (view::card("Revenue", &of_revenue(revenue, whole))) }
         @if let Some(uplift) = &report.uplift { (view::card("Uplift over the control group", &of_uplift(uplift))) }
     }
 }
@@ -225,7 +225,7 @@ fn of_goals(goals: &Goals) -> Markup {
     }
 }
 
-fn of_revenue(revenue: &Revenue) -> Markup {
+fn of_revenue(revenue: &Revenue, whole: &Whole) -> Markup {
     let currency = revenue.currency.as_deref().unwrap_or_default();
     let money = |amount: f64, currency: &str| html! { (view::decimal(amount)) " " (currency) };
     let columns = [Column::text("Currency"), Column::number("Revenue"), Column::number("Orders")];
@@ -242,7 +242,7 @@ fn of_revenue(revenue: &Revenue) -> Markup {
         .iter()
         .map(|it| {
             vec![
-                html! { bdi { (it.variant_id) } },
+                html! { bdi { (whole.variant_name(&it.variant_id)) } },
                 money(it.total, currency),
                 html! { (view::decimal(it.orders)) },
                 money(it.revenue_per_recipient, currency),

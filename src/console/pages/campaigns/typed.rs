@@ -4,9 +4,10 @@ use axum::{
     extract::Path,
     response::{Html, IntoResponse as _, Response},
 };
+use futures_util::future;
 use http::{Method, StatusCode};
 use maud::{DOCTYPE, Markup, html};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     draft::Draft,
@@ -31,14 +32,16 @@ pub(super) const FRAME: &str = "typed-message";
 const STYLE: &str = "body { display: flex; flex-direction: column; gap: 12px; margin: 0; padding: 12px; min-height: 100vh; \
                      box-sizing: border-box; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #ffffff; } \
                      dl, p, pre { margin: 0; } dt { color: #595959; font-size: 14px; } dd { margin: 0 0 8px; overflow-wrap: anywhere; } \
+                     .subject { font-weight: 600; overflow-wrap: anywhere; } .preheader { color: #595959; font-size: 14px; overflow-wrap: anywhere; } \
                      pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; } \
                      iframe { flex: 1; border: 0; border-top: 1px solid #d0d0d0; }";
 
 /// Shows the message of a form that is not saved.
 pub(super) async fn show(visitor: Visitor, Path(id): Path<String>, form: Form) -> Response {
-    let content = match rendered(&visitor, &id, &form).await {
-        Ok(rendered) => message(&rendered),
-        Err(failure) => faults(&failure),
+    let found = future::join(rendered(&visitor, &id, &form), preheader(&visitor, &id, &form)).await;
+    let content = match found {
+        (Ok(rendered), preheader) => message(&rendered, preheader.as_deref()),
+        (Err(failure), _) => faults(&failure),
     };
     let document = html! {
         (DOCTYPE)
@@ -57,9 +60,28 @@ pub(super) async fn show(visitor: Visitor, Path(id): Path<String>, form: Form) -
 }
 
 async fn rendered(visitor: &Visitor, id: &str, form: &Form) -> PageResult<Rendered> {
-    let person = form.filled(PERSON).ok_or_else(|| {
+    let (person, variant) = (person(form)?, variant(form)?);
+    ask(visitor, id, person, &variant).await
+}
+
+/// The preview text of an email as it is typed: it is rendered in the place of the subject, since it has no field in a
+/// rendered message.
+async fn preheader(visitor: &Visitor, id: &str, form: &Form) -> Option<String> {
+    let (person, mut variant) = (person(form).ok()?, variant(form).ok()?);
+    let message = variant.get_mut("message")?.as_object_mut()?;
+    let typed = message.get("preheader").filter(|text| !text.is_null())?.clone();
+    message.insert("subject".to_owned(), typed);
+    let rendered = ask(visitor, id, person, &variant).await.ok()?;
+    rendered.message.get("subject").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn person(form: &Form) -> PageResult<&str> {
+    form.filled(PERSON).ok_or_else(|| {
         Failure::new(StatusCode::BAD_REQUEST, "Type the id of a person to see the message")
-    })?;
+    })
+}
+
+fn variant(form: &Form) -> PageResult<Map<String, Value>> {
     let at = form.filled(VARIANT).and_then(|at| at.parse().ok()).unwrap_or(0);
     let mut variant = Draft::of_form(form).variant(at).map_err(|errors| Failure {
         errors,
@@ -71,15 +93,35 @@ async fn rendered(visitor: &Visitor, id: &str, form: &Form) -> PageResult<Render
     {
         variant.insert(name.to_owned(), value);
     }
+    Ok(variant)
+}
+
+async fn ask(
+    visitor: &Visitor,
+    id: &str,
+    person: &str,
+    variant: &Map<String, Value>,
+) -> PageResult<Rendered> {
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
     call.json(&body)?.read().await
 }
 
-fn message(rendered: &Rendered) -> Markup {
-    let is_html = |name: &str| name == "html";
-    let fields = rendered.message.iter().filter(|(name, value)| !is_html(name) && !value.is_null());
-    let html = rendered.message.get("html").and_then(Value::as_str);
+/// What an inbox or a phone shows of a message: an email as subject, preview text and HTML, others field by field.
+fn message(rendered: &Rendered, preheader: Option<&str>) -> Markup {
+    let text = |name: &str| rendered.message.get(name).and_then(Value::as_str);
+    if let Some(html) = text("html").filter(|_| rendered.channel == "email") {
+        return html! {
+            header {
+                p class="subject" dir="auto" { (text("subject").unwrap_or_default()) }
+                @if let Some(preheader) = preheader { p class="preheader" dir="auto" { (preheader) } }
+            }
+            iframe sandbox="" srcdoc=(html) title="The message as it looks" {}
+        };
+    }
+    let html = text("html");
+    let is_shown = |name: &str| !matches!(name, "html" | "headers");
+    let fields = rendered.message.iter().filter(|(name, value)| is_shown(name) && !value.is_null());
     html! {
         p { "By " (view::channel_label(&rendered.channel)) }
         dl {

@@ -8,7 +8,10 @@ use super::{
     frame,
     results::{Bounds, Warning, warnings},
 };
-use crate::view::{self, Column, Effect};
+use crate::{
+    view::{self, Column, Effect},
+    visitor::Visitor,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,19 +74,19 @@ struct Guardrail {
 }
 
 /// The comparison of the variants; of a single one only its rate.
-pub(super) fn all(found: &Comparison) -> Markup {
+pub(super) fn all(found: &Comparison, visitor: &Visitor, sources: &Markup) -> Markup {
     if found.variants.is_empty() {
         return html! {};
     }
     let is_money = found.metric == "revenue_per_recipient";
     let currency = found.currency.as_deref().unwrap_or_default();
     let content = html! {
-        @for line in verdicts(found) { p { strong { (line) } } }
+        @for line in verdicts(found, visitor) { p { strong { (line) } } }
         (warnings(&found.warnings))
         (rows(found, is_money, currency))
-        @if !is_money {
+        @let rates: Vec<Effect> = found.variants.iter().filter(|it| it.recipients > 0).map(rate).collect();
+        @if !is_money && !rates.is_empty() {
             h3 { (capital(&frame::words(&found.metric))) " with intervals of " (view::percent(found.confidence_level)) }
-            @let rates: Vec<Effect> = found.variants.iter().map(rate).collect();
             @let none = baseline(found).map_or(0.0, |baseline| baseline.rate);
             (view::forest(&frame::words(&found.metric), none, &rates))
         }
@@ -93,6 +96,7 @@ pub(super) fn all(found: &Comparison) -> Markup {
             (view::forest("Lifts with their intervals", 0.0, &lifts))
         }
         (harm(found))
+        (sources)
     };
     view::card("Variants", &content)
 }
@@ -117,7 +121,7 @@ fn lift(of: &VariantRow) -> Option<Effect> {
 }
 
 /// The verdict in words, a sentence each.
-fn verdicts(found: &Comparison) -> Vec<String> {
+fn verdicts(found: &Comparison, visitor: &Visitor) -> Vec<String> {
     let name = |id: &str| {
         let variant = found.variants.iter().find(|it| it.variant_id == id);
         variant.map_or(id, |it| it.name.as_str()).to_owned()
@@ -136,7 +140,7 @@ fn verdicts(found: &Comparison) -> Vec<String> {
                 "selected" => format!("{winner} was selected by hand"),
                 other => frame::words(other),
             };
-            lines.push(format!("{text} ({}).", verdict.at));
+            lines.push(format!("{text} ({}).", view::exact(verdict.at, visitor.zone())));
         }
         (None, "testing") => lines.push("The A/B test is running.".to_owned()),
         (None, _) => {}
@@ -185,6 +189,7 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
     let rate = |value: f64| {
         if is_money { format!("{} {currency}", view::decimal(value)) } else { view::percent(value) }
     };
+    let has_rivals = has_rivals(found);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let row = |of: &VariantRow| {
         let p_value = of.comparison.as_ref().and_then(|it| it.p_value);
@@ -198,9 +203,13 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
             html! { (view::count(of.opened)) },
             html! { (view::count(of.clicked)) },
             html! { (view::count(of.conversions)) },
-            html! { (rate(of.rate)) " (" (rate(of.interval.lower)) " to " (rate(of.interval.upper)) ")" },
+            html! {
+                @if of.recipients > 0 {
+                    (rate(of.rate)) " (" (rate(of.interval.lower)) " to " (rate(of.interval.upper)) ")"
+                } @else { "–" }
+            },
             html! { (or_dash(p_value.map(|p| format!("{p:.4}")))) },
-            html! { (or_dash(of.probability_to_be_best.map(view::percent))) },
+            html! { (or_dash(of.probability_to_be_best.filter(|_| has_rivals).map(view::percent))) },
         ]
     };
     let rows: Vec<Vec<Markup>> = found.variants.iter().map(row).collect();
@@ -214,6 +223,12 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
             }
         }
     }
+}
+
+/// Whether several variants have messages, so that one of them can be the best.
+fn has_rivals(found: &Comparison) -> bool {
+    let measured = || found.variants.iter().filter(|it| it.probability_to_be_best.is_some());
+    measured().count() > 1 && measured().all(|it| it.recipients > 0)
 }
 
 /// Guardrails: where a variant does more harm than the baseline.

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Versions and entries that are shown.
-const SHOWN: &str = "200";
+pub(super) const SHOWN: &str = "200";
 
 /// The versions that the address compares.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -30,21 +30,23 @@ pub(super) struct Asked {
     v2: String,
 }
 
+/// The versions of a campaign, newest first.
 #[derive(Deserialize)]
-struct Versions {
-    data: Vec<Version>,
+pub(super) struct Versions {
+    pub(super) data: Vec<Version>,
     total: u64,
 }
 
+/// A version without its content.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+pub(super) struct Version {
     #[serde(rename = "version")]
-    number: u64,
+    pub(super) number: u64,
     change_type: String,
-    changed_fields: Vec<String>,
+    pub(super) changed_fields: Vec<String>,
     created_by: String,
-    created_at: Timestamp,
+    pub(super) created_at: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -52,30 +54,41 @@ struct Snapshot {
     snapshot: Value,
 }
 
+/// The newest entries of a campaign's history.
 #[derive(Deserialize)]
-struct History {
-    items: Vec<Entry>,
+pub(super) struct History {
+    pub(super) items: Vec<Entry>,
 }
 
+/// An action on a campaign.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
-    action: String,
-    actor: Actor,
-    changes: Vec<Change>,
-    created_at: Timestamp,
+pub(super) struct Entry {
+    pub(super) action: String,
+    pub(super) actor: Actor,
+    pub(super) changes: Vec<Change>,
+    pub(super) created_at: Timestamp,
 }
 
+/// The actor of an entry.
 #[derive(Deserialize)]
-struct Actor {
+pub(super) struct Actor {
     #[serde(rename = "type")]
     kind: String,
     id: Option<String>,
 }
 
+impl Actor {
+    /// The id, or `system`.
+    pub(super) fn name(&self) -> &str {
+        self.id.as_deref().unwrap_or(&self.kind)
+    }
+}
+
+/// A changed value, by its JSON Pointer.
 #[derive(Deserialize)]
-struct Change {
-    path: String,
+pub(super) struct Change {
+    pub(super) path: String,
     before: Value,
     after: Value,
 }
@@ -113,7 +126,7 @@ fn list(visitor: &Visitor, campaign: &Campaign, versions: &Versions) -> Markup {
         Column::text("How"),
         Column::text("Fields"),
         Column::text("When"),
-        Column::text(""),
+        Column::text("Bring back"),
     ];
     let address = path(["console", "campaigns", &campaign.id, "do", "rollback"]);
     let row = |version: &Version| {
@@ -159,8 +172,8 @@ async fn comparison(
     let (v1, v2) = (or(&asked.v1, before), or(&asked.v2, newest));
     let choices: Vec<Choice<'_>> =
         numbers.iter().map(|number| Choice { value: number, label: number }).collect();
-    let (old, new) =
-        future::join(snapshot(visitor, campaign, &v1), snapshot(visitor, campaign, &v2)).await;
+    let id = &campaign.id;
+    let (old, new) = future::join(snapshot(visitor, id, &v1), snapshot(visitor, id, &v2)).await;
     let content = html! {
         form class="filters" method="get" action=(campaign.path_of("versions")) {
             (view::select("v1", "From version", &v1, &choices))
@@ -176,8 +189,13 @@ async fn comparison(
     view::card("What changed", &content)
 }
 
-async fn snapshot(visitor: &Visitor, campaign: &Campaign, version: &str) -> PageResult<Value> {
-    let call = visitor.get(path(["campaigns", &campaign.id, "versions", version]));
+/// The content of a version.
+pub(super) async fn snapshot(
+    visitor: &Visitor,
+    campaign: &str,
+    version: &str,
+) -> PageResult<Value> {
+    let call = visitor.get(path(["campaigns", campaign, "versions", version]));
     call.read::<Snapshot>().await.map(|found| found.snapshot)
 }
 
@@ -198,12 +216,11 @@ fn entries(visitor: &Visitor, history: &History) -> Markup {
         other => other.to_string(),
     };
     let moment = |entry: &Entry| {
-        let actor = entry.actor.id.as_deref().unwrap_or(&entry.actor.kind);
         Moment {
             time: view::ago(entry.created_at, visitor.now(), visitor.zone()),
             tone: if entry.action == "failed" { Tone::Bad } else { Tone::Neutral },
             kind: frame::words(&entry.action),
-            title: html! { "by " bdi { (actor) } },
+            title: html! { "by " bdi { (entry.actor.name()) } },
             details: (!entry.changes.is_empty()).then(|| {
                 html! {
                     ul {

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use crate::{
     state::ConsoleState,
     view::{
-        self, Chart, Choice, Column, Confirmation, Entry, Field, Kind, Moment, Series, Sources,
-        Tab, Tone, Unit,
+        self, Chart, Choice, Column, Confirmation, Entry, Fault, Field, Kind, Moment, Series,
+        Sources, Tab, Tone, Unit,
     },
     visitor::Visitor,
 };
@@ -86,12 +86,17 @@ fn form() -> Markup {
         "Form",
         &html! {
             form method="get" action=(ENTRY.path) {
+                (view::fault_summary(&[Fault {
+                    field: "weight".to_owned(),
+                    label: "Weight".to_owned(),
+                    problem: "must be between 0 and 100".to_owned(),
+                }]))
                 (view::field(&Field::text("name", "Name", "").required().hint("Shown to people")))
                 (view::field(&Field::text("weight", "Weight", "140").of(Kind::Number)
                     .fault(Some("must be between 0 and 100"))))
                 (view::field(&Field::text("text", "Text", "Hello").of(Kind::Lines(3))))
                 (view::select("channel", "Channel", "sms", &channels))
-                (view::select("day", "Day", "Tuesday", &days))
+                (view::select_of(&Field::text("day", "Day", "Tuesday").hint("By the workspace's zone"), &days))
                 (view::check("scope", "users:read", "users:read", true))
                 (view::hidden("from", "design"))
                 button class="button primary" type="submit" { "Save" }

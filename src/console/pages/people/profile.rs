@@ -30,15 +30,19 @@ pub(super) async fn show(
     Path(user): Path<String>,
     Query(asked): Query<Asked>,
 ) -> PageResult<Response> {
+    let (current, _) =
+        frame::TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(frame::TABS[0]);
     let profile = match find(&visitor, &user).await? {
         Found::Here(profile) => profile,
         // Links by the caller's own id lead to the one address of the person.
-        Found::ByExternalId(profile) => {
+        Found::ByExternalId(profile) if asked.tab.is_empty() => {
             return Ok(Redirect::to(&profile.path()).into_response());
         }
+        Found::ByExternalId(profile) => {
+            let to = format!("{}?tab={current}", profile.path());
+            return Ok(Redirect::to(&to).into_response());
+        }
     };
-    let (current, _) =
-        frame::TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(frame::TABS[0]);
     let tab = match current {
         "attributes" => tabs::attributes(&profile),
         "consent" => tabs::consent(&visitor, &profile).await,

@@ -18,6 +18,8 @@ use crate::{
 
 /// Entries of one page.
 const PAGE: usize = 50;
+/// Most entries of one moment that pages leave out: the API answers 1,000 at most.
+const SKIP_MAX: usize = 1_000 - PAGE - 1;
 
 /// The part of the timeline that is shown: what is not after a moment, without the newest of that moment.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,14 @@ pub(super) struct Part {
     pub(super) until: Option<Timestamp>,
     /// How many of the moment itself were shown before.
     pub(super) skip: usize,
+}
+
+impl Part {
+    /// The part that begins before its moment.
+    fn before_moment(self) -> Self {
+        let until = self.until.map(|until| Timestamp::from_millis(until.millis() - 1));
+        Self { until, skip: 0 }
+    }
 }
 
 #[derive(Deserialize)]
@@ -88,14 +98,20 @@ pub(super) async fn tab(visitor: &Visitor, profile: &Profile, part: &Part) -> Ma
     let has_more = entries.len() > PAGE;
     entries.truncate(PAGE);
     let address = format!("{}?tab=timeline", profile.path());
-    let older = next(part, &entries).filter(|_| has_more).map(|next| {
-        let until = next.until.map_or_else(String::new, |until| until.to_string());
-        format!("{address}&until={until}&skip={}", next.skip)
+    let next = next(part, &entries).filter(|_| has_more);
+    let is_cut = next.as_ref().is_some_and(|next| next.skip > SKIP_MAX);
+    let older = next.map(|next| {
+        let Part { until, skip } = if is_cut { next.before_moment() } else { next };
+        let until = until.map_or_else(String::new, |until| until.to_string());
+        format!("{address}&until={until}&skip={skip}")
     });
     let newest = part.until.map(|_| address.clone());
     let moments: Vec<Moment> = entries.into_iter().map(|entry| entry.moment).collect();
     html! {
         (view::timeline(&moments))
+        @if is_cut {
+            p class="quiet" { "More entries have the time of the last one than are shown here; the API has all of them." }
+        }
         div class="pager" {
             @if let Some(newest) = &newest { (view::button_link(newest, "Newest")) }
             @if let Some(older) = &older { (view::button_link(older, "Older")) }
@@ -113,7 +129,7 @@ fn next(part: &Part, shown: &[Entry]) -> Option<Part> {
 
 /// One entry more than a page, where there are as many.
 async fn entries(visitor: &Visitor, profile: &Profile, part: &Part) -> PageResult<Vec<Entry>> {
-    let wanted = (PAGE + 1 + part.skip).to_string();
+    let wanted = (PAGE + 1 + part.skip.min(SKIP_MAX)).to_string();
     let until = part.until.map(|until| until.to_string());
     let call = |what: &str| {
         let call = visitor.get(path(["users", &profile.id, what])).query("limit", &wanted);
@@ -210,5 +226,7 @@ mod tests {
             assert_eq!((next.until, next.skip), expected);
         }
         assert!(next(&Part::default(), &[]).is_none());
+        let part = Part { until: at(7), skip: SKIP_MAX + 1 }.before_moment();
+        assert_eq!((part.until, part.skip), (at(6), 0));
     }
 }

@@ -125,7 +125,8 @@ fn metric(name: &str, field: &str) -> Option<String> {
         "sum" => format!("ifNull(sum({}), 0)", number(field)),
         "avg" | "min" | "max" => format!("{name}({})", number(field)),
         "p50" | "p90" | "p95" | "p99" => {
-            format!("quantileExactInclusive(0.{})({})", &name[1..], number(field))
+            let hundredths = name.strip_prefix('p')?;
+            format!("quantileExactInclusive(0.{hundredths})({})", number(field))
         }
         _ => return None,
     })

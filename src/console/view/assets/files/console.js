@@ -60,5 +60,9 @@ document.addEventListener("input", (event) => {
   }, 400);
 });
 
+// A form that came back with faults is read from them.
+const faulty = document.querySelector(".fault-summary") ?? document.querySelector('main [aria-invalid="true"]');
+faulty?.focus();
+
 const notice = document.querySelector("#toasts .toast");
 if (notice) setTimeout(() => notice.remove(), 8000);

@@ -32,6 +32,15 @@ function edit(field) {
   field.closest("details")?.addEventListener("toggle", () => editor.refresh());
 }
 
+// A link to a field leads into its editor.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#"]');
+  const field = link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
+  if (!field?.matches("textarea[data-code][hidden]")) return;
+  event.preventDefault();
+  field.nextElementSibling.CodeMirror.focus();
+});
+
 function prepare(root) {
   for (const field of root.querySelectorAll("textarea[data-code]:not([hidden])")) edit(field);
 }

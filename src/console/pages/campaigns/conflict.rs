@@ -1,0 +1,97 @@
+//! A form that was sent although the campaign has changed since the form was opened: who changed it, and how to go on.
+
+use maud::{Markup, html};
+
+use super::{
+    Whole,
+    versions::{Change, Entry, History},
+};
+use crate::{
+    failure::PageResult,
+    in_process::path,
+    view,
+    visitor::{Form, Visitor},
+};
+
+/// The field with the ETag of the campaign when the form was opened.
+pub(super) const LOADED: &str = "loaded";
+/// The field with the ETag that the message of a conflict is about: what is saved over.
+pub(super) const SEEN: &str = "seen";
+
+/// Entries of the history among which the change is looked for.
+const ENTRIES: &str = "50";
+
+/// The ETag that the campaign must still have for a form to be saved; none for a form without one.
+pub(super) fn expected(form: &Form, is_over_others: bool) -> Option<&str> {
+    form.filled(if is_over_others { SEEN } else { LOADED })
+}
+
+/// What stands in the form in place of its faults.
+pub(super) async fn message(visitor: &Visitor, whole: &Whole, loaded: &str) -> Markup {
+    let campaign = &whole.campaign;
+    let call = visitor.get(path(["campaigns", &campaign.id, "history"])).query("limit", ENTRIES);
+    let history: PageResult<History> = call.read().await;
+    let change = history.ok().and_then(|history| history.items.into_iter().find(is_of_content));
+    let before = number(loaded);
+    let difference = format!(
+        "{}?v1={}&v2={}",
+        campaign.path_of("versions"),
+        before.unwrap_or_default(),
+        campaign.version
+    );
+    html! {
+        div class="alert" role="alert" {
+            p {
+                @match &change {
+                    Some(change) => {
+                        bdi { (change.actor.name()) } " changed this campaign "
+                        (view::ago(change.created_at, visitor.now(), visitor.zone()))
+                    },
+                    None => "The campaign was changed",
+                }
+                ", after this form was opened. Nothing was saved; what you typed is below."
+            }
+            p {
+                @if before.is_some_and(|before| before < campaign.version) {
+                    a href=(difference) target="_blank" { "What changed" }
+                } @else {
+                    a href=(campaign.path_of("versions")) target="_blank" { "Versions and history" }
+                }
+                " · "
+                a href=(campaign.path()) { "Drop what is typed here" }
+            }
+            (view::hidden(SEEN, &whole.etag))
+            button class="button danger" type="submit" name="do" value="save-over" {
+                "Save over that change"
+            }
+        }
+    }
+}
+
+/// The version that an ETag names.
+fn number(etag: &str) -> Option<u64> {
+    let digits = etag.trim_matches('"').split('-').next()?;
+    digits.parse().ok()
+}
+
+/// Whether an entry changed what the form has.
+fn is_of_content(entry: &Entry) -> bool {
+    let is_content = |change: &Change| change.path != "/status";
+    match entry.action.as_str() {
+        "updated" | "draft_updated" => entry.changes.iter().any(is_content),
+        "published" | "rolled_back" | "draft_discarded" => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etags_name_versions() {
+        for (etag, version) in [("\"7\"", Some(7)), ("\"12-pending\"", Some(12)), ("x", None)] {
+            assert_eq!(number(etag), version, "{etag}");
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! The pages, one folder each. A page asks the API by its visitor and answers with `view`'s components.
 
-mod campaigns;
 #[cfg(debug_assertions)]
 mod design;
 mod explore;
@@ -43,7 +42,7 @@ const SECTIONS: &[Section] = &[
     Section { entry: people::ENTRY, routes: people::routes },
     Section { entry: segments::ENTRY, routes: segments::routes },
     Section { entry: lists::ENTRY, routes: lists::routes },
-    Section { entry: campaigns::ENTRY, routes: campaigns::routes },
+    Section { entry: console_campaigns::ENTRY, routes: console_campaigns::routes },
     Section { entry: suppressions::ENTRY, routes: suppressions::routes },
     Section { entry: health::ENTRY, routes: health::routes },
     Section { entry: settings::ENTRY, routes: settings::routes },

@@ -42,11 +42,7 @@ async fn a_trend_has_the_numbers_of_the_api() {
     assert_eq!(chart["series"][0]["label"], "Bought: GB");
     assert_eq!(chart["series"][0]["values"], json!([10.5, 20.0, 0.0]));
     assert!(!seen.text.contains("<b>FR") && seen.text.contains("Show data"), "{}", seen.text);
-    assert!(
-        seen.text.contains("API call") && seen.text.contains("ifNull(sum("),
-        "{}",
-        seen.text
-    );
+    assert!(seen.text.contains("API call") && seen.text.contains("ifNull(sum("), "{}", seen.text);
     let csv = seen.between("<a href=\"/console/explore/csv?", "\"").replace("&amp;", "&");
     let csv = person.get(&format!("/console/explore/csv?{csv}")).await;
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");

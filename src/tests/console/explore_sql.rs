@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Clock;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 use web::workspaces::{self, WorkspaceChanges};
@@ -24,7 +25,7 @@ async fn with_events() -> Workspace {
         WorkspaceChanges { timezone: Some(ZONE.to_owned()), ..WorkspaceChanges::default() };
     server().on(async move { workspaces::set(&db, &name, &changes).await.unwrap() }).await;
     let from_now =
-        |ms| kernel::Timestamp::from_millis(chrono::Utc::now().timestamp_millis() + ms).to_string();
+        |ms| kernel::Timestamp::from_millis(Clock::system().now().millis() + ms).to_string();
     let events = json!([
         event("ann", "Seen", "2026-03-07T04:59:59.999Z", json!({"n": 1, "plan": "pro"})),
         event(

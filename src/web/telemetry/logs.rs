@@ -15,6 +15,8 @@ const CRATES: &[&str] = &[
     "clickhouse_embedded",
     "config",
     "console",
+    "console_campaigns",
+    "console_core",
     "console_view",
     "contacts",
     "content",
@@ -87,6 +89,8 @@ mod tests {
             let name = match *member {
                 "." => "millrace",
                 "analytics/embedded" => "clickhouse_embedded",
+                "src/console/campaigns" => "console_campaigns",
+                "src/console/core" => "console_core",
                 "src/console/view" => "console_view",
                 // Separate programs, and a crate without code.
                 "loadtest" | "src/tests/tidy" | "src/workspace_hack" => continue,

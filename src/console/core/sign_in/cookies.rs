@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, header::COOKIE};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The cookie that holds a session's token.
-pub(crate) const SESSION_COOKIE: &str = "millrace_session";
+pub const SESSION_COOKIE: &str = "millrace_session";
 /// The cookie that holds the address that was wanted before signing in.
 pub(super) const WANTED_COOKIE: &str = "millrace_wanted";
 /// The cookie of an attempt to sign in by the OpenID provider.
@@ -20,11 +20,11 @@ const WANTED_BYTES_MAX: usize = 2_048;
 
 /// The cookies of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cookies<'h>(pub(crate) &'h HeaderMap);
+pub struct Cookies<'h>(pub &'h HeaderMap);
 
 impl Cookies<'_> {
     /// The value of a cookie; of several under one name the first.
-    pub(crate) fn get(self, name: &str) -> Option<String> {
+    pub fn get(self, name: &str) -> Option<String> {
         let lines = self.0.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|it| it.split_once('='));
         let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;
@@ -38,12 +38,7 @@ impl Cookies<'_> {
 }
 
 /// The value of a `Set-Cookie` header. Scripts cannot read the cookie, and other sites' forms do not send it.
-pub(crate) fn set_cookie(
-    name: &str,
-    value: &str,
-    max_age: Duration,
-    is_secure: bool,
-) -> HeaderValue {
+pub fn set_cookie(name: &str, value: &str, max_age: Duration, is_secure: bool) -> HeaderValue {
     let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
     let mut text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=");
     // Writing to a string does not fail.
@@ -55,12 +50,12 @@ pub(crate) fn set_cookie(
 }
 
 /// The header that removes a cookie.
-pub(crate) fn forget(name: &str, is_secure: bool) -> HeaderValue {
+pub fn forget(name: &str, is_secure: bool) -> HeaderValue {
     set_cookie(name, "", Duration::ZERO, is_secure)
 }
 
 /// The header that keeps an address until the person is signed in, if signing in may lead to it.
-pub(crate) fn remember_wanted(address: &str, is_secure: bool) -> Option<HeaderValue> {
+pub fn remember_wanted(address: &str, is_secure: bool) -> Option<HeaderValue> {
     is_wanted(address).then(|| set_cookie(WANTED_COOKIE, address, WANTED_LIFE, is_secure))
 }
 

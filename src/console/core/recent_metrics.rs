@@ -15,18 +15,18 @@ const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The metrics of the process.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// All of them, since the process started.
-    pub(crate) total: Metrics,
+    pub total: Metrics,
     /// Histograms of the last [`window`](Self::window).
-    pub(crate) recent: Metrics,
+    pub recent: Metrics,
     /// How far back they go; none where that is the start of the process.
-    pub(crate) window: Option<Duration>,
+    pub window: Option<Duration>,
 }
 
 /// Histograms at earlier looks, at most as many as the window has intervals.
 #[derive(Debug, Default)]
-pub(crate) struct EarlierHistograms(Mutex<VecDeque<Earlier>>);
+pub struct EarlierHistograms(Mutex<VecDeque<Earlier>>);
 
 #[derive(Debug)]
 struct Earlier {
@@ -35,11 +35,16 @@ struct Earlier {
 }
 
 impl EarlierHistograms {
-    /// What was counted since the look that is a window old, or since the last one where that is older.
-    pub(crate) fn measure(&self, total: Metrics, now: Instant) -> Measured {
+    /// What was counted since the look that is a window old, or since the next where that is much older.
+    pub fn measure(&self, total: Metrics, now: Instant) -> Measured {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let age = |look: &Earlier| now.saturating_duration_since(look.at);
-        while looks.get(1).is_some_and(|second| age(second) >= WINDOW) {
+        while let (Some(first), Some(second)) = (looks.front(), looks.get(1)) {
+            // After a time without looks, those of before it are too old as soon as there is another.
+            let is_stale = age(first) >= WINDOW * 2 && age(second) >= INTERVAL;
+            if !is_stale && age(second) < WINDOW {
+                break;
+            }
             looks.pop_front();
         }
         let first = looks.front();
@@ -81,6 +86,10 @@ mod tests {
             (340, (50, 100), Some(30), Some(310)),
             // After an hour without a look the last one that was kept counts.
             (3_930, (50, 100), None, Some(3_600)),
+            (3_950, (60, 100), Some(10), Some(3_620)),
+            // It is of little use as soon as there is a newer one.
+            (3_960, (70, 100), Some(20), Some(30)),
+            (4_230, (80, 100), Some(30), Some(300)),
         ] {
             let now = start + Duration::from_secs(at_s);
             let measured = history.measure(metrics(values.0, values.1), now);

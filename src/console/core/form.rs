@@ -9,30 +9,30 @@ use crate::failure::Failure;
 
 /// The fields of a form that was sent. Its CSRF token has been checked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Form(Arc<Vec<(String, String)>>);
+pub struct Form(Arc<Vec<(String, String)>>);
 
 impl Form {
-    pub(crate) fn new(fields: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn new(fields: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(Arc::new(fields.into_iter().collect()))
     }
 
     /// The value of a field as it was sent.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The value without spaces around it; `None` where nothing is left.
-    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+    pub fn filled(&self, name: &str) -> Option<&str> {
         self.text(name).map(str::trim).filter(|text| !text.is_empty())
     }
 
     /// Every field in its order, for forms whose fields have indices.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// Every value of a field that may be there several times.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }

@@ -6,7 +6,7 @@ use web::Services;
 
 /// Every sample by its name.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics(BTreeMap<String, Vec<Sample>>);
+pub struct Metrics(BTreeMap<String, Vec<Sample>>);
 
 /// A value with its labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,21 +17,21 @@ struct Sample {
 
 /// The distribution of durations, all labels together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Durations {
-    pub(crate) count: u64,
+pub struct Durations {
+    pub count: u64,
     /// Half of them took at most so long, in seconds.
-    pub(crate) median_s: f64,
+    pub median_s: f64,
     /// 99 of 100 took at most so long, in seconds; infinite above the last bound.
-    pub(crate) p99_s: f64,
+    pub p99_s: f64,
 }
 
 impl Metrics {
     /// The metrics of now.
-    pub(crate) fn read(services: &Services) -> Self {
+    pub fn read(services: &Services) -> Self {
         Self::parse(&services.metrics_text())
     }
 
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut metrics = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some((name, sample)) = sample(line) {
@@ -42,7 +42,8 @@ impl Metrics {
     }
 
     /// The buckets and counts of histograms alone.
-    pub(crate) fn histograms(&self) -> Self {
+    #[must_use]
+    pub fn histograms(&self) -> Self {
         let is_of_histogram = |name: &str| {
             let base = name.strip_suffix("_count").or_else(|| name.strip_suffix("_bucket"));
             base.is_some_and(|base| self.0.contains_key(&format!("{base}_bucket")))
@@ -52,7 +53,8 @@ impl Metrics {
     }
 
     /// What was counted since an earlier look.
-    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
         for (name, samples) in &mut self.0 {
             let before = earlier.0.get(name).into_iter().flatten();
             let before: BTreeMap<&BTreeMap<String, String>, f64> =
@@ -66,13 +68,13 @@ impl Metrics {
     }
 
     /// The sum over all labels; nothing where the metric was not recorded yet.
-    pub(crate) fn sum(&self, name: &str) -> Option<f64> {
+    pub fn sum(&self, name: &str) -> Option<f64> {
         let samples = self.0.get(name)?;
         Some(samples.iter().map(|sample| sample.value).sum())
     }
 
     /// The sum for each value of a label.
-    pub(crate) fn by(&self, name: &str, label: &str) -> BTreeMap<&str, f64> {
+    pub fn by(&self, name: &str, label: &str) -> BTreeMap<&str, f64> {
         let mut sums = BTreeMap::new();
         for sample in self.0.get(name).into_iter().flatten() {
             if let Some(value) = sample.labels.get(label) {
@@ -83,7 +85,7 @@ impl Metrics {
     }
 
     /// The sum for each pair of values of two labels.
-    pub(crate) fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<[&str; 2], f64> {
+    pub fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<[&str; 2], f64> {
         let mut sums = BTreeMap::new();
         for sample in self.0.get(name).into_iter().flatten() {
             let [one, other] = labels.map(|label| sample.labels.get(label).map(String::as_str));
@@ -95,17 +97,17 @@ impl Metrics {
     }
 
     /// The distribution of a histogram; nothing while it is empty.
-    pub(crate) fn durations(&self, name: &str) -> Option<Durations> {
+    pub fn durations(&self, name: &str) -> Option<Durations> {
         self.durations_where(name, |_| true)
     }
 
     /// The distribution of a histogram for one value of a label.
-    pub(crate) fn durations_of(&self, name: &str, label: &str, value: &str) -> Option<Durations> {
+    pub fn durations_of(&self, name: &str, label: &str, value: &str) -> Option<Durations> {
         self.durations_where(name, |labels| labels.get(label).is_some_and(|it| it == value))
     }
 
     /// The distributions of a histogram for each value of a label.
-    pub(crate) fn durations_by(&self, name: &str, label: &str) -> BTreeMap<&str, Durations> {
+    pub fn durations_by(&self, name: &str, label: &str) -> BTreeMap<&str, Durations> {
         let values = self.by(&format!("{name}_count"), label);
         let of = |value| Some((value, self.durations_of(name, label, value)?));
         values.into_keys().filter_map(of).collect()
@@ -152,7 +154,7 @@ struct Bucket {
     clippy::cast_sign_loss,
     reason = "casts of floats saturate, and counts are not negative"
 )]
-pub(crate) const fn whole(number: f64) -> u64 {
+pub const fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 

@@ -37,20 +37,26 @@ use serde::Deserialize;
 use serde_json::Value;
 use web::auth::ScopeName;
 
-use crate::{
-    failure::PageResult,
-    in_process::{self, Tagged},
+use console_core::{
+    failure,
+    failure::{Failure, PageResult},
+    gate, in_process,
+    in_process::Tagged,
     state::ConsoleState,
+    view,
     view::Entry,
+    visitor,
     visitor::Visitor,
 };
 
-pub(super) const ENTRY: Entry =
+/// The place of these pages in the navigation.
+pub const ENTRY: Entry =
     Entry { name: "Campaigns", path: "/console/campaigns", scopes: &[ScopeName::CampaignsRead] };
 /// The address of the form for a new campaign.
 const NEW: &str = "/console/campaigns/new";
 
-pub(super) fn routes() -> Router<ConsoleState> {
+/// The pages of campaigns, for people who are signed in.
+pub fn routes() -> Router<ConsoleState> {
     Router::new()
         .route(ENTRY.path, get(list::show).post(editor::create))
         .route(NEW, get(editor::new))
@@ -121,8 +127,8 @@ struct Whole {
 
 impl Whole {
     fn of(found: Tagged<Value>) -> PageResult<Self> {
-        let campaign = Campaign::deserialize(&found.answer)
-            .map_err(|fault| crate::failure::Failure::internal(&fault))?;
+        let campaign =
+            Campaign::deserialize(&found.answer).map_err(|fault| Failure::internal(&fault))?;
         Ok(Self { campaign, value: found.answer, etag: found.etag.unwrap_or_default() })
     }
 

@@ -22,7 +22,7 @@ const NO_PASSWORD: &str = "The address and the password do not fit together.";
 const NOT_INVITED: &str =
     "This link sets no password: it has been used, or it is older than three days.";
 
-pub(crate) fn routes() -> Router<ConsoleState> {
+pub fn routes() -> Router<ConsoleState> {
     Router::new()
         .route(crate::SIGN_IN, get(open).post(confirm))
         .route(members::SET_PASSWORD_PATH, get(open_invitation).post(set_password))

@@ -16,7 +16,7 @@ pub use self::{
     sessions::{SessionRow, list},
 };
 
-pub(crate) use self::{
+pub use self::{
     api::routes,
     cookies::{Cookies, SESSION_COOKIE, forget, remember_wanted, set_cookie},
     sessions::{Session, end, is_live},

@@ -24,7 +24,7 @@ const SESSION_FAILURES: NonZeroU32 = NonZeroU32::new(60).expect("sixty is not ze
 
 /// The state of the console. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct ConsoleState(Arc<Inner>);
+pub struct ConsoleState(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -46,19 +46,14 @@ struct Inner {
 
 /// The listener for SQL.
 #[derive(Debug)]
-pub(crate) struct SqlApi {
-    pub(crate) api: Api,
+pub struct SqlApi {
+    pub api: Api,
     /// The port at which other programs reach it.
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 impl ConsoleState {
-    pub(crate) fn new(
-        services: Services,
-        routers: Routers,
-        site: Site,
-        entries: Vec<Entry>,
-    ) -> Self {
+    pub fn new(services: Services, routers: Routers, site: Site, entries: Vec<Entry>) -> Self {
         let Site { public_url, openid } = site;
         Self(Arc::new(Inner {
             api: Api::new(routers.api, services.clock().clone()),
@@ -78,53 +73,53 @@ impl ConsoleState {
         }))
     }
 
-    pub(crate) fn services(&self) -> &Services {
+    pub fn services(&self) -> &Services {
         &self.0.services
     }
 
     /// The metrics of now, and what was measured in the last minutes.
-    pub(crate) fn measure(&self) -> Measured {
+    pub fn measure(&self) -> Measured {
         self.0.earlier_histograms.measure(Metrics::read(self.services()), Instant::now())
     }
 
-    pub(crate) fn api(&self) -> &Api {
+    pub fn api(&self) -> &Api {
         &self.0.api
     }
 
     /// The listener for SQL, where it is on.
-    pub(crate) fn sql(&self) -> Option<&SqlApi> {
+    pub fn sql(&self) -> Option<&SqlApi> {
         self.0.sql.as_ref()
     }
 
     /// Whether people come by HTTPS, so that cookies may be limited to it.
-    pub(crate) fn is_secure(&self) -> bool {
+    pub fn is_secure(&self) -> bool {
         self.0.is_secure
     }
 
     /// The address by which people reach this server, without a slash at its end.
-    pub(crate) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         &self.0.url
     }
 
-    pub(crate) fn sign_in_failures(&self) -> &FailureRate {
+    pub fn sign_in_failures(&self) -> &FailureRate {
         &self.0.sign_in_failures
     }
 
     /// The OpenID provider, where there is one.
-    pub(crate) fn openid(&self) -> Option<&OpenId> {
+    pub fn openid(&self) -> Option<&OpenId> {
         self.0.openid.as_deref()
     }
 
-    pub(crate) fn passwords(&self) -> &Passwords {
+    pub fn passwords(&self) -> &Passwords {
         &self.0.passwords
     }
 
-    pub(crate) fn session_failures(&self) -> &FailureRate {
+    pub fn session_failures(&self) -> &FailureRate {
         &self.0.session_failures
     }
 
     /// Every page of the navigation, in its order.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         &self.0.entries
     }
 }

@@ -51,18 +51,15 @@ const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-poli
 
 /// Marks an answer as a message that a page shows in a frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FramedMessage;
+pub struct FramedMessage;
 
 /// Pages that need no session.
-pub(crate) fn public(routes: Router<ConsoleState>) -> Router<ConsoleState> {
+pub fn public(routes: Router<ConsoleState>) -> Router<ConsoleState> {
     routes.layer(middleware::from_fn(bare)).layer(middleware::from_fn(headers))
 }
 
 /// Pages that need a session.
-pub(crate) fn signed_in(
-    routes: Router<ConsoleState>,
-    state: &ConsoleState,
-) -> Router<ConsoleState> {
+pub fn signed_in(routes: Router<ConsoleState>, state: &ConsoleState) -> Router<ConsoleState> {
     routes
         .layer(middleware::from_fn_with_state(state.clone(), admit))
         .layer(middleware::from_fn(headers))

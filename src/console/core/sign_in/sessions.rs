@@ -22,11 +22,11 @@ const USE_STORED_EVERY: Duration = Duration::from_mins(1);
 
 /// A session that is live.
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
-    pub(crate) person: Arc<SignedIn>,
-    pub(crate) workspace_name: String,
+pub struct Session {
+    pub person: Arc<SignedIn>,
+    pub workspace_name: String,
     /// The token that every change must bring.
-    pub(crate) csrf: String,
+    pub csrf: String,
 }
 
 /// Begins a session by a link, which signs in no more. `None` for a link that does not sign in.
@@ -82,11 +82,7 @@ fn new_session<'s>(
 
 impl Session {
     /// The live session of this token.
-    pub(crate) async fn find(
-        pool: &PgPool,
-        now: Timestamp,
-        token: &SecretString,
-    ) -> Result<Option<Self>> {
+    pub async fn find(pool: &PgPool, now: Timestamp, token: &SecretString) -> Result<Option<Self>> {
         let Some(found) = store::find_session(pool, token::hash(token), now).await? else {
             return Ok(None);
         };
@@ -100,12 +96,12 @@ impl Session {
 }
 
 /// Whether a session is still live, for answers that go on.
-pub(crate) async fn is_live(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<bool> {
+pub async fn is_live(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<bool> {
     store::is_live(pool, person.tenant.workspace, person.session, now).await
 }
 
 /// Ends the session of a signed-in person.
-pub(crate) async fn end(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<()> {
+pub async fn end(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<()> {
     store::revoke(pool, person.tenant.workspace, person.session, now).await
 }
 

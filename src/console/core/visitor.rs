@@ -11,7 +11,7 @@ use kernel::{Timestamp, zone::Zone};
 use maud::{Markup, html};
 use web::auth::{ScopeName, ScopeSet, SignedIn};
 
-pub(crate) use crate::form::Form;
+pub use crate::form::Form;
 use crate::{
     failure::Failure,
     in_process::{Asker, Call},
@@ -21,11 +21,11 @@ use crate::{
 };
 
 /// The cookie with the notice that the next page shows.
-pub(crate) const NOTICE_COOKIE: &str = "millrace_notice";
+pub const NOTICE_COOKIE: &str = "millrace_notice";
 
 /// A person who is signed in, in one request. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor(Arc<Inner>);
+pub struct Visitor(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -38,7 +38,7 @@ struct Inner {
 }
 
 impl Visitor {
-    pub(crate) fn new(
+    pub fn new(
         state: &ConsoleState,
         session: Session,
         asker: Asker,
@@ -56,75 +56,75 @@ impl Visitor {
         }))
     }
 
-    pub(crate) fn person(&self) -> &SignedIn {
+    pub fn person(&self) -> &SignedIn {
         &self.0.session.person
     }
 
-    pub(crate) fn scopes(&self) -> ScopeSet {
+    pub fn scopes(&self) -> ScopeSet {
         self.person().scopes
     }
 
     /// Whether the session has a scope: for controls that are not shown without it.
-    pub(crate) fn may(&self, scope: ScopeName) -> bool {
+    pub fn may(&self, scope: ScopeName) -> bool {
         self.scopes().has(scope)
     }
 
-    pub(crate) fn workspace_name(&self) -> &str {
+    pub fn workspace_name(&self) -> &str {
         &self.0.session.workspace_name
     }
 
     /// The token that every form and every change must bring.
-    pub(crate) fn csrf(&self) -> &str {
+    pub fn csrf(&self) -> &str {
         &self.0.session.csrf
     }
 
-    pub(crate) fn has_notice(&self) -> bool {
+    pub fn has_notice(&self) -> bool {
         self.0.notice.is_some()
     }
 
     /// The time of the request, to which times on the page are relative.
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.0.now
     }
 
     /// The workspace's time zone.
-    pub(crate) fn zone(&self) -> Zone {
+    pub fn zone(&self) -> Zone {
         self.person().timezone.parse().unwrap_or(Zone::UTC)
     }
 
     /// The address by which people reach this server, for commands to copy.
-    pub(crate) fn server_url(&self) -> &str {
+    pub fn server_url(&self) -> &str {
         self.0.state.url()
     }
 
     /// A call of the API for this person.
-    pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+    pub fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
         self.0.asker.call(method, path)
     }
 
     /// A question to the API for this person.
-    pub(crate) fn get(&self, path: impl Into<String>) -> Call<'_> {
+    pub fn get(&self, path: impl Into<String>) -> Call<'_> {
         self.call(Method::GET, path)
     }
 
     /// A statement in SQL for this person; none where the listener for SQL is off.
-    pub(crate) fn sql(&self, statement: &str) -> Option<Call<'_>> {
+    pub fn sql(&self, statement: &str) -> Option<Call<'_>> {
         let sql = self.0.state.sql()?;
         Some(self.0.asker.call_of(&sql.api, Method::POST, "/").text(statement))
     }
 
     /// The port at which programs ask in SQL, where they can.
-    pub(crate) fn sql_port(&self) -> Option<u16> {
+    pub fn sql_port(&self) -> Option<u16> {
         self.0.state.sql().map(|sql| sql.port)
     }
 
     /// A whole page under an entry of the navigation.
-    pub(crate) fn page(&self, entry: &Entry, title: &str, content: &Markup) -> Response {
+    pub fn page(&self, entry: &Entry, title: &str, content: &Markup) -> Response {
         view::page(StatusCode::OK, &self.frame(Some(entry), title), content)
     }
 
     /// Likewise with another status, for forms with faults.
-    pub(crate) fn page_with(
+    pub fn page_with(
         &self,
         status: StatusCode,
         entry: &Entry,
@@ -134,13 +134,13 @@ impl Visitor {
         view::page(status, &self.frame(Some(entry), title), content)
     }
 
-    pub(crate) fn page_of_failure(&self, failure: &Failure) -> Response {
+    pub fn page_of_failure(&self, failure: &Failure) -> Response {
         let title = failure.title();
         view::page(failure.status, &self.frame(None, &title), &failure.content())
     }
 
     /// Leads to another page, which shows a notice.
-    pub(crate) fn done(&self, to: &str, notice: &str) -> Response {
+    pub fn done(&self, to: &str, notice: &str) -> Response {
         let mut response = Redirect::to(to).into_response();
         let life = std::time::Duration::from_mins(1);
         let cookie = sign_in::set_cookie(NOTICE_COOKIE, notice, life, self.0.state.is_secure());
@@ -149,7 +149,7 @@ impl Visitor {
     }
 
     /// The hidden field with the CSRF token, for every form.
-    pub(crate) fn csrf_field(&self) -> Markup {
+    pub fn csrf_field(&self) -> Markup {
         html! { input type="hidden" name="csrf_token" value=(self.csrf()); }
     }
 

@@ -30,27 +30,27 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A router of this process: the API's, or that of the listener for SQL. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Api(Front);
+pub struct Api(Front);
 
 impl Api {
-    pub(crate) fn new(router: Router, clock: Clock) -> Self {
+    pub fn new(router: Router, clock: Clock) -> Self {
         Self(web::http::front(router, clock))
     }
 }
 
 /// For whom the API is asked, and in which request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asker {
-    pub(crate) api: Api,
-    pub(crate) person: Arc<SignedIn>,
-    pub(crate) request_id: Option<RequestId>,
-    pub(crate) user_agent: Option<HeaderValue>,
+pub struct Asker {
+    pub api: Api,
+    pub person: Arc<SignedIn>,
+    pub request_id: Option<RequestId>,
+    pub user_agent: Option<HeaderValue>,
 }
 
 /// A call of the API. Nothing is sent until its answer is awaited.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Call<'a> {
+pub struct Call<'a> {
     api: &'a Api,
     asker: &'a Asker,
     method: Method,
@@ -64,19 +64,19 @@ pub(crate) struct Call<'a> {
 
 /// An answer with its ETag, where it has one.
 #[derive(Debug, Clone)]
-pub(crate) struct Tagged<T> {
-    pub(crate) answer: T,
-    pub(crate) etag: Option<String>,
+pub struct Tagged<T> {
+    pub answer: T,
+    pub etag: Option<String>,
 }
 
 impl Asker {
     /// A call of this method and path, whose segments are encoded already: see [`path`].
-    pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+    pub fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
         self.call_of(&self.api, method, path)
     }
 
     /// Likewise of another router.
-    pub(crate) fn call_of<'a>(
+    pub fn call_of<'a>(
         &'a self,
         api: &'a Api,
         method: Method,
@@ -96,7 +96,7 @@ impl Asker {
 }
 
 /// A path of these segments, each encoded.
-pub(crate) fn path<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
+pub fn path<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
     let mut path = String::new();
     for segment in segments {
         path.push('/');
@@ -107,14 +107,14 @@ pub(crate) fn path<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
 
 impl Call<'_> {
     /// Adds a parameter of the query.
-    pub(crate) fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
+    pub fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let pairs = form_urlencoded::Serializer::new(std::mem::take(&mut self.query));
         self.query = { pairs }.append_pair(name, value.as_ref()).finish();
         self
     }
 
     /// Adds a parameter that has a value and not otherwise.
-    pub(crate) fn query_if<V: AsRef<str>>(self, name: &str, value: Option<V>) -> Self {
+    pub fn query_if<V: AsRef<str>>(self, name: &str, value: Option<V>) -> Self {
         match value {
             Some(value) if !value.as_ref().is_empty() => self.query(name, value),
             _ => self,
@@ -122,25 +122,25 @@ impl Call<'_> {
     }
 
     /// Sends this body as JSON.
-    pub(crate) fn json<T: Serialize + ?Sized>(self, body: &T) -> PageResult<Self> {
+    pub fn json<T: Serialize + ?Sized>(self, body: &T) -> PageResult<Self> {
         let text = serde_json::to_string(body).map_err(|fault| Failure::internal(&fault))?;
         Ok(self.json_text(text))
     }
 
     /// Sends this text, which is JSON already.
-    pub(crate) fn json_text(mut self, text: String) -> Self {
+    pub fn json_text(mut self, text: String) -> Self {
         self.body = Some((HeaderValue::from_static("application/json"), text.into()));
         self
     }
 
     /// Sends this text as it is.
-    pub(crate) fn text(mut self, text: &str) -> Self {
+    pub fn text(mut self, text: &str) -> Self {
         self.body = Some((HeaderValue::from_static("text/plain"), text.to_owned().into()));
         self
     }
 
     /// Changes only what still has this ETag.
-    pub(crate) fn if_match(mut self, etag: &str) -> PageResult<Self> {
+    pub fn if_match(mut self, etag: &str) -> PageResult<Self> {
         let value = HeaderValue::from_str(etag);
         self.if_match =
             Some(value.map_err(|_| Failure::new(StatusCode::BAD_REQUEST, "That is no ETag"))?);
@@ -148,7 +148,7 @@ impl Call<'_> {
     }
 
     /// Waits longer than pages usually may.
-    pub(crate) fn within(mut self, wait_max: Duration) -> Self {
+    pub fn within(mut self, wait_max: Duration) -> Self {
         self.wait_max = wait_max;
         self
     }
@@ -157,7 +157,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the API refuses, or a failure.
-    pub(crate) async fn read<T: DeserializeOwned>(self) -> PageResult<T> {
+    pub async fn read<T: DeserializeOwned>(self) -> PageResult<T> {
         let bytes = self.bytes().await?;
         serde_json::from_slice(&bytes).map_err(|fault| Failure::internal(&fault))
     }
@@ -166,7 +166,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the API refuses, or a failure.
-    pub(crate) async fn read_tagged<T: DeserializeOwned>(self) -> PageResult<Tagged<T>> {
+    pub async fn read_tagged<T: DeserializeOwned>(self) -> PageResult<Tagged<T>> {
         let answer = self.whole().await?;
         let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok()).map(str::to_owned);
         let read = serde_json::from_slice(answer.body());
@@ -177,7 +177,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the API refuses, or a failure.
-    pub(crate) async fn done(self) -> PageResult<()> {
+    pub async fn done(self) -> PageResult<()> {
         self.bytes().await.map(drop)
     }
 
@@ -209,7 +209,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the API refuses, or a failure.
-    pub(crate) async fn begun(self) -> PageResult<Response> {
+    pub async fn begun(self) -> PageResult<Response> {
         let answer = self.answer().await?;
         let status = answer.status();
         if status.is_success() {
@@ -226,7 +226,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// When the path is none.
-    pub(crate) async fn answer(mut self) -> PageResult<Response> {
+    pub async fn answer(mut self) -> PageResult<Response> {
         if !self.query.is_empty() {
             self.path.push('?');
             self.path.push_str(&self.query);

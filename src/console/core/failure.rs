@@ -23,18 +23,18 @@ const NO_CLICKHOUSE: &str = "The analytics store is unavailable";
 
 /// A refusal or a failure, of the API or of the console itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub(crate) status: StatusCode,
+pub struct Failure {
+    pub status: StatusCode,
     /// The API's own text.
-    pub(crate) message: String,
+    pub message: String,
     /// One text for each field that broke a rule; each begins with the field's path.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
     /// When it may be tried again, where that is known.
-    pub(crate) retry_after: Option<Duration>,
+    pub retry_after: Option<Duration>,
 }
 
 /// The result of what may fail for a page.
-pub(crate) type PageResult<T> = Result<T, Failure>;
+pub type PageResult<T> = Result<T, Failure>;
 
 /// The API's body of errors.
 #[derive(Deserialize)]
@@ -45,28 +45,28 @@ struct ErrorBody {
 }
 
 impl Failure {
-    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), errors: Vec::new(), retry_after: None }
     }
 
     /// There is nothing at this address.
-    pub(crate) fn not_found() -> Self {
+    pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
     }
 
     /// The page needs a scope that the session lacks.
-    pub(crate) fn missing_scope(scope: &str) -> Self {
+    pub fn missing_scope(scope: &str) -> Self {
         Self::new(StatusCode::FORBIDDEN, format!("{MISSING_SCOPE}{scope}"))
     }
 
     /// A failure that is the server's own, with its cause in the log.
-    pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
+    pub fn internal(cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %cause, "a page of the console failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
     }
 
     /// Says in the answer when it may be tried again.
-    pub(crate) fn hint(&self, mut response: Response) -> Response {
+    pub fn hint(&self, mut response: Response) -> Response {
         if let Some(wait) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, wait.as_secs().max(1).into());
         }
@@ -74,7 +74,7 @@ impl Failure {
     }
 
     /// The refusal that an answer of the API is.
-    pub(crate) fn of_answer(status: StatusCode, body: &[u8]) -> Self {
+    pub fn of_answer(status: StatusCode, body: &[u8]) -> Self {
         match serde_json::from_slice::<ErrorBody>(body) {
             Ok(ErrorBody { message, errors }) => Self { errors, ..Self::new(status, message) },
             Err(_) => {
@@ -84,7 +84,7 @@ impl Failure {
     }
 
     /// The text for people, in one sentence.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self.message.as_str() {
             NO_POSTGRES => "PostgreSQL is unavailable".to_owned(),
             NO_CLICKHOUSE => "ClickHouse is unavailable".to_owned(),
@@ -93,22 +93,22 @@ impl Failure {
     }
 
     /// The scope that was missing, if that is the reason.
-    pub(crate) fn scope(&self) -> Option<&str> {
+    pub fn scope(&self) -> Option<&str> {
         let scope = self.message.strip_prefix(MISSING_SCOPE)?;
         scope.split(' ').next()
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }
 
     /// Whether fields broke rules, so that a form can be shown once more.
-    pub(crate) fn is_of_fields(&self) -> bool {
+    pub fn is_of_fields(&self) -> bool {
         matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::CONFLICT)
     }
 
     /// The problem of a field, without its path; of fields inside of it as well.
-    pub(crate) fn at(&self, field: &str) -> Option<String> {
+    pub fn at(&self, field: &str) -> Option<String> {
         self.errors.iter().find_map(|error| {
             let rest = error.strip_prefix(field)?;
             let inner = rest.starts_with(['.', '[']);
@@ -117,7 +117,7 @@ impl Failure {
     }
 
     /// What belongs to none of these fields.
-    pub(crate) fn elsewhere(&self, fields: &[&str]) -> Option<String> {
+    pub fn elsewhere(&self, fields: &[&str]) -> Option<String> {
         let is_shown = |error: &&String| {
             fields.iter().any(|field| {
                 let rest = error.strip_prefix(*field);
@@ -134,7 +134,7 @@ impl Failure {
     }
 
     /// The failure in place of a part of a page.
-    pub(crate) fn card(&self, title: &str) -> Markup {
+    pub fn card(&self, title: &str) -> Markup {
         view::card(
             title,
             &html! {
@@ -147,7 +147,7 @@ impl Failure {
     }
 
     /// The whole page's content for this failure.
-    pub(crate) fn content(&self) -> Markup {
+    pub fn content(&self) -> Markup {
         html! {
             h1 { (self.title()) }
             p { (self.explanation()) }
@@ -159,7 +159,7 @@ impl Failure {
     }
 
     /// The title of the page for this failure.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         match self.status {
             StatusCode::FORBIDDEN => "Not allowed".to_owned(),
             StatusCode::NOT_FOUND => "Not found".to_owned(),

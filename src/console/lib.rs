@@ -13,8 +13,8 @@ use axum::{Router, response::Redirect, routing::get};
 use web::Services;
 
 use console_core::{
-    HOME, SIGN_IN, SIGN_OUT, assets, failure, gate, in_process, process_metrics, recent_metrics,
-    state, state::ConsoleState, view, visitor,
+    HOME, SIGN_IN, SIGN_OUT, assets, failure, gate, in_process, process_metrics, query,
+    recent_metrics, state, state::ConsoleState, view, visitor,
 };
 pub use console_core::{OPENID_CALLBACK, Routers, Site, SqlRouter, sign_in};
 

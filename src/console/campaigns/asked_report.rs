@@ -1,10 +1,6 @@
 //! The reports of the API that a page asks for: their parameters, and the same numbers without the console.
 
-use axum::{
-    body::Body,
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{body::Body, extract::Path, response::Response};
 use http::{
     HeaderValue,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE},
@@ -18,6 +14,7 @@ use super::{Campaign, occurrences};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Sources},
     visitor::Visitor,
 };

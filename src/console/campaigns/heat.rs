@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use axum::{
-    extract::{Path, Query},
+    extract::Path,
     response::{Html, IntoResponse as _, Response},
 };
 use lol_html::{
@@ -21,6 +21,7 @@ use crate::{
     failure::{Failure, PageResult},
     gate::FramedMessage,
     in_process::path,
+    query::Query,
     view,
     visitor::Visitor,
 };

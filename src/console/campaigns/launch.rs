@@ -1,9 +1,6 @@
 //! The page before a launch: checks, who would get it, and when.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -14,6 +11,7 @@ use super::{Campaign, Whole, best_hours, find, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Column, Tone},
     visitor::Visitor,
 };

@@ -42,6 +42,7 @@ use console_core::{
     failure::{Failure, PageResult},
     gate, in_process,
     in_process::Tagged,
+    query,
     state::ConsoleState,
     view,
     view::Entry,

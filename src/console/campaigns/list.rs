@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use futures_util::future;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use super::{Campaign, ENTRY, NEW, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Field, Kind, Tone},
     visitor::Visitor,
 };

@@ -1,9 +1,6 @@
 //! Progress while a campaign sends, asked for again every two seconds until it is over.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,6 +11,7 @@ use super::{Campaign, find, frame};
 use crate::{
     failure::PageResult,
     in_process::path,
+    query::Query,
     view::{self, Tone},
     visitor::Visitor,
 };

@@ -1,9 +1,6 @@
 //! The recipients of a campaign, each with the state of the latest message.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -13,6 +10,7 @@ use super::{Whole, find, frame, in_app};
 use crate::{
     failure::PageResult,
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Tone},
     visitor::Visitor,
 };

@@ -1,9 +1,6 @@
 //! The report of a campaign: every number is one of the API's reports.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -20,6 +17,7 @@ use super::{
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Choice, Field, Kind, Moment, Tone},
     visitor::Visitor,
 };

@@ -1,7 +1,7 @@
 //! A campaign's message for one person: rendered, sent as a test, and checked for spam.
 
 use axum::{
-    extract::{Path, Query},
+    extract::Path,
     response::{IntoResponse as _, Response},
 };
 use http::{Method, StatusCode};
@@ -16,6 +16,7 @@ use crate::{
     failure::{Failure, PageResult},
     gate::FramedMessage,
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Field, Tone},
     visitor::{Form, Visitor},
 };

@@ -1,9 +1,6 @@
 //! Versions of a campaign, what changed between two of them, and its history.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -15,6 +12,7 @@ use super::{Campaign, find, frame};
 use crate::{
     failure::PageResult,
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Moment, Tone},
     visitor::Visitor,
 };

@@ -9,6 +9,7 @@ pub mod form;
 pub mod gate;
 pub mod in_process;
 pub mod process_metrics;
+pub mod query;
 pub mod recent_metrics;
 pub mod sign_in;
 pub mod state;

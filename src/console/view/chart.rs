@@ -84,6 +84,11 @@ pub fn sources(sources: &Sources) -> Markup {
     }
 }
 
+/// The sentence where a question has no statement in SQL: why there is none.
+pub fn without_sql(reason: &str) -> Markup {
+    html! { p class="quiet" { "No plain SQL answers this the same: " (reason) "." } }
+}
+
 fn data_table(chart: &Chart) -> Markup {
     let first = Column::text("Interval");
     let labels = chart.series.iter().map(|series| Column::number(&series.label));

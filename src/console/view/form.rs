@@ -38,13 +38,16 @@ pub struct Field<'f> {
     pub hint: Option<&'f str>,
     /// Why the value was refused, in the API's words.
     pub fault: Option<&'f str>,
+    /// The id of a list of values that are offered while something is typed. See [`offers`].
+    pub offers: Option<&'f str>,
     pub is_required: bool,
 }
 
 impl<'f> Field<'f> {
     /// A field for a line of text.
     pub const fn text(name: &'f str, label: &'f str, value: &'f str) -> Self {
-        Self { name, label, kind: Kind::Text, value, hint: None, fault: None, is_required: false }
+        let kind = Kind::Text;
+        Self { name, label, kind, value, hint: None, fault: None, offers: None, is_required: false }
     }
 
     #[must_use]
@@ -60,6 +63,11 @@ impl<'f> Field<'f> {
     #[must_use]
     pub const fn fault(self, fault: Option<&'f str>) -> Self {
         Self { fault, ..self }
+    }
+
+    #[must_use]
+    pub const fn offers(self, list: Option<&'f str>) -> Self {
+        Self { offers: list, ..self }
     }
 
     #[must_use]
@@ -107,7 +115,7 @@ pub fn field(field: &Field<'_>) -> Markup {
                     aria-describedby=[described_by] aria-invalid=[invalid] { (field.value) }
             } @else {
                 input id=(field.name) name=(field.name) type=(kind) value=(field.value)
-                    required[field.is_required] autocomplete=(autocomplete)
+                    required[field.is_required] autocomplete=(autocomplete) list=[field.offers]
                     step=[(field.kind == Kind::Number).then_some("any")]
                     aria-describedby=[described_by] aria-invalid=[invalid];
             }
@@ -142,6 +150,17 @@ pub struct Choice<'c> {
 /// Choices whose labels are their values.
 pub fn choices<'c>(values: &[&'c str]) -> Vec<Choice<'c>> {
     values.iter().map(|value| Choice { value, label: value }).collect()
+}
+
+/// The values that a field offers; an empty label is that of the value.
+pub fn offers(list: &str, values: &[Choice<'_>]) -> Markup {
+    html! {
+        datalist id=(list) {
+            @for it in values {
+                option value=(it.value) label=[Some(it.label).filter(|label| !label.is_empty())] {}
+            }
+        }
+    }
 }
 
 /// A labelled list to choose one value from.

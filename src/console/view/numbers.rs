@@ -48,11 +48,25 @@ pub fn duration(seconds: f64) -> String {
         0.0 => "0 s".to_owned(),
         ..0.001 => format!("{} µs", decimal(seconds * 1e6)),
         ..1.0 => format!("{} ms", decimal(seconds * 1e3)),
-        ..60.0 => format!("{} s", decimal(seconds)),
-        ..3_600.0 => format!("{} min", decimal(seconds / 60.0)),
-        ..86_400.0 => format!("{} h", decimal(seconds / 3_600.0)),
-        _ => format!("{} days", decimal(seconds / 86_400.0)),
+        ..59.995 => format!("{} s", decimal(seconds)),
+        _ => long_duration(seconds),
     }
+}
+
+/// Two units that follow each other: `2 min 36 s`, `1 h 30 min`, `2 days 5 h`.
+fn long_duration(seconds: f64) -> String {
+    let (large_s, large, small_s, small) = match seconds.round() {
+        ..3_600.0 => (60.0, "min", 1.0, "s"),
+        ..86_400.0 => (3_600.0, "h", 60.0, "min"),
+        _ => (86_400.0, "days", 3_600.0, "h"),
+    };
+    // Rounded to the smaller unit first, so that no 60 s is beside minutes.
+    let all = (seconds / small_s).round();
+    let in_large = large_s / small_s;
+    let (whole, rest) = ((all / in_large).floor(), all % in_large);
+    let large = if large == "days" && whole < 2.0 { "day" } else { large };
+    let text = format!("{} {large}", decimal(whole));
+    if rest > 0.0 { format!("{text} {} {small}", decimal(rest)) } else { text }
 }
 
 #[cfg(test)]
@@ -70,13 +84,30 @@ mod tests {
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(duration(0.0005), "500 µs");
         assert_eq!(duration(1.5), "1.5 s");
-        assert_eq!(duration(90.0), "1.5 min");
-        assert_eq!(duration(5_400.0), "1.5 h");
-        assert_eq!(duration(172_800.0), "2 days");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(1_023), "1,023 B");
         assert_eq!(bytes(1_536), "1.5 KiB");
         assert_eq!(bytes(8 << 30), "8 GiB");
         assert_eq!(bytes(5_000 << 40), "5,000 TiB");
+    }
+
+    #[test]
+    fn long_durations_have_two_units() {
+        for (seconds, text) in [
+            (59.99, "59.99 s"),
+            (59.999, "1 min"),
+            (60.0, "1 min"),
+            (90.0, "1 min 30 s"),
+            (155.67, "2 min 36 s"),
+            (3_599.4, "59 min 59 s"),
+            (3_599.6, "1 h"),
+            (5_400.0, "1 h 30 min"),
+            (86_370.0, "24 h"),
+            (86_400.0, "1 day"),
+            (190_800.0, "2 days 5 h"),
+            (9e7, "1,041 days 16 h"),
+        ] {
+            assert_eq!(duration(seconds), text, "{seconds}");
+        }
     }
 }

@@ -81,7 +81,7 @@ async fn filled_pages_break_no_rule_of_axe() {
 #[tokio::test]
 async fn answers_of_explore_break_no_rule_of_axe() {
     let workspace = explore::with_events().await;
-    let of = |rest: &str| format!("/console/explore?{rest}&{}", explore::RANGE);
+    let of = |rest: &str| format!("/console/explore?{rest}&{}&answer=on", explore::RANGE);
     let paths = [
         of("tab=trends&event=Bought&metric=sum&field=total&breakdown=country"),
         of("tab=funnels&event=Signed%20Up&event=Bought"),

@@ -34,7 +34,7 @@ async fn a_trend_has_the_numbers_of_the_api() {
     let workspace = with_events().await;
     let person = Person::signed_in(&workspace, "*").await;
     let address = format!(
-        "/console/explore?tab=trends&event=Bought&metric=sum&field=total&breakdown=country&{RANGE}"
+        "/console/explore?tab=trends&event=Bought&metric=sum&field=total&breakdown=country&{RANGE}&answer=on"
     );
     let seen = person.get(&address).await;
     assert_eq!(seen.status, 200, "{}", seen.text);
@@ -51,6 +51,38 @@ async fn a_trend_has_the_numbers_of_the_api() {
 }
 
 #[tokio::test]
+async fn an_answer_comes_with_the_page_or_in_its_place() {
+    let workspace = with_events().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let sql = "tab=sql&sql=SELECT+%27an+answer%27+AS+text".to_owned();
+    for (query, answer) in [
+        (format!("tab=trends&event=Bought&{RANGE}"), "Totals of the whole range"),
+        (format!("tab=funnels&event=Signed+Up&event=Bought&{RANGE}"), "1 people entered"),
+        (format!("tab=retention&event=Bought&{RANGE}"), "<h2>Cohorts</h2>"),
+        (sql, "Rows of the answer"),
+    ] {
+        let first = person.get(&format!("/console/explore?{query}")).await;
+        // On a busy machine the answer comes later than the page.
+        let is_there = first.text.contains("<div id=\"explore-answer\">");
+        let place = format!("/console/explore?{query}&answer=on");
+        let is_promised =
+            first.text.contains(&format!("hx-get=\"{}\"", place.replace('&', "&amp;")));
+        assert!(is_there != is_promised, "{query}: {}", first.text);
+        // Without a script the link leads to the whole page.
+        let whole = eventually("the views are there", || async {
+            let whole = person.get(&place).await;
+            whole.text.contains(answer).then_some(whole)
+        })
+        .await;
+        assert!(whole.text.contains("<main") && !whole.text.contains("hx-get"), "{}", whole.text);
+        let request = person.request(http::Method::GET, &place).header("hx-request", "true");
+        let part = person.send(request).await;
+        assert!(part.text.contains(answer), "{query}: {}", part.text);
+        assert!(part.text.starts_with("<div id=\"explore-answer\">"), "{query}: {}", part.text);
+    }
+}
+
+#[tokio::test]
 async fn answers_name_the_day_from_which_they_are_complete() {
     let workspace = Workspace::new().await;
     let (db, name) = (server().db(), workspace.name.clone());
@@ -60,7 +92,7 @@ async fn answers_name_the_day_from_which_they_are_complete() {
     for tab in ["trends&event=Bought", "funnels&event=Seen&event=Bought", "retention&event=Bought"]
     {
         for (range, is_cut) in [("last=90d", true), ("last=7d", false)] {
-            let seen = person.get(&format!("/console/explore?tab={tab}&{range}")).await;
+            let seen = person.get(&format!("/console/explore?tab={tab}&{range}&answer=on")).await;
             assert_eq!(seen.status, 200, "{}", seen.text);
             assert_eq!(seen.text.contains("Complete from"), is_cut, "{tab} {range}: {}", seen.text);
         }
@@ -76,11 +108,11 @@ async fn filters_of_the_form_become_a_part_of_the_address() {
     assert_eq!(seen.status, 303);
     let address = seen.location().to_owned();
     assert!(address.contains("filters=%5B") && !address.contains("fp="), "{address}");
-    let seen = person.get(&address).await;
+    let seen = person.get(&format!("{address}&answer=on")).await;
     assert!(seen.text.contains(">2</td>"), "two of three: {}", seen.text);
     let wrong = person.get("/console/explore?event=Bought&filters=x").await;
     assert!(wrong.text.contains("filters must be a JSON array"), "{}", wrong.text);
-    let refused = person.get("/console/explore?event=Bought&metric=sum").await;
+    let refused = person.get("/console/explore?event=Bought&metric=sum&answer=on").await;
     assert!(refused.text.contains("series[0].field"), "the API's text: {}", refused.text);
 }
 
@@ -88,12 +120,14 @@ async fn filters_of_the_form_become_a_part_of_the_address() {
 async fn funnels_and_retention_are_tables() {
     let workspace = with_events().await;
     let person = Person::signed_in(&workspace, "*").await;
-    let funnel = format!("/console/explore?tab=funnels&event=Signed%20Up&event=Bought&{RANGE}");
+    let funnel =
+        format!("/console/explore?tab=funnels&event=Signed%20Up&event=Bought&{RANGE}&answer=on");
     let seen = person.get(&funnel).await;
     assert!(seen.text.contains("1 people entered"), "{}", seen.text);
     assert!(seen.text.contains("2. Bought") && seen.text.contains("100.0 %"), "{}", seen.text);
-    let retention =
-        format!("/console/explore?tab=retention&event=Bought&interval=day&intervals=2&{RANGE}");
+    let retention = format!(
+        "/console/explore?tab=retention&event=Bought&interval=day&intervals=2&{RANGE}&answer=on"
+    );
     let seen = person.get(&retention).await;
     assert!(seen.text.contains("2026-03-01") && seen.text.contains("heat-10"), "{}", seen.text);
     let empty = person.get("/console/explore?tab=funnels").await;
@@ -239,12 +273,12 @@ async fn a_statement_in_sql_has_rows_a_chart_and_a_file() {
             .append_pair("sql", statement)
             .finish()
     };
-    let seen = person.get(&format!("/console/explore?{}", of(statement))).await;
+    let seen = person.get(&format!("/console/explore?{}&answer=on", of(statement))).await;
     assert!(seen.text.contains("&lt;b&gt;") && !seen.text.contains("<b>"), "{}", seen.text);
     assert!(seen.text.contains("3 rows"), "{}", seen.text);
     let over_time = "SELECT toDate(timestamp) AS day, event_name, count() AS n FROM events \
                      GROUP BY day, event_name ORDER BY day";
-    let seen = person.get(&format!("/console/explore?{}", of(over_time))).await;
+    let seen = person.get(&format!("/console/explore?{}&answer=on", of(over_time))).await;
     let chart = seen.chart();
     assert_eq!(chart["labels"], json!(["2026-03-01", "2026-03-02"]));
     let bought = chart["series"].as_array().unwrap().iter().find(|it| it["label"] == "Bought");
@@ -266,7 +300,7 @@ async fn statements_are_those_of_the_listener_with_its_errors() {
     .await;
     let ask = async |statement: &str| {
         let statement: String = form_urlencoded::byte_serialize(statement.as_bytes()).collect();
-        person.get(&format!("/console/explore?tab=sql&sql={statement}")).await
+        person.get(&format!("/console/explore?tab=sql&answer=on&sql={statement}")).await
     };
     for (statement, text) in [
         ("SELECT * FROM system.users", "Code: 60"),

@@ -187,7 +187,7 @@ const RANGES: &[&str] = &[
 ];
 
 async fn compare(person: &Person, address: &str, has_statement: bool) {
-    let page = person.get(&format!("/console/explore?{address}")).await;
+    let page = person.get(&format!("/console/explore?{address}&answer=on")).await;
     assert_eq!(page.status, 200, "{address}: {}", page.text);
     let Some(statement) = offered(&page) else {
         return assert!(!has_statement, "{address} has no statement: {}", page.text);
@@ -218,8 +218,11 @@ async fn compare(person: &Person, address: &str, has_statement: bool) {
 
 /// Someone who may ask in SQL, whose views are there.
 async fn analyst() -> Person {
-    let workspace = with_events().await;
-    let person = Person::signed_in(&workspace, "*").await;
+    analyst_of(&with_events().await).await
+}
+
+async fn analyst_of(workspace: &Workspace) -> Person {
+    let person = Person::signed_in(workspace, "*").await;
     eventually("the views are listed", || async {
         let empty = person.get("/console/explore?tab=sql").await;
         empty.text.contains("<code>people</code>").then_some(())
@@ -238,16 +241,57 @@ async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
     for range in RANGES {
         compare(&person, &format!("tab=trends&event=Seen&{range}"), true).await;
     }
-    let refused = person.get("/console/explore?event=Seen&to=2026-03-01").await;
+    let refused = person.get("/console/explore?event=Seen&to=2026-03-01&answer=on").await;
     assert!(refused.text.contains("from is required beside to"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn without_a_statement_there_is_its_reason() {
+    let workspace = Workspace::new().await;
+    let events: Vec<Value> = (0..12)
+        .map(|n| event("ann", "Seen", "2026-03-08T12:00:00Z", json!({"few": n % 10, "many": n})))
+        .collect();
+    workspace.api.post("/events/track", &json!(events), 200).await;
+    let question = json!({"series": [{}], "from": "2026-03-01", "to": "2026-03-31"});
+    eventually("the events are visible", || async {
+        let trends = workspace.api.post("/insights/trends", &question, 200).await.json();
+        (trends["series"][0]["total"] == 12).then_some(())
+    })
+    .await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for (question, reason) in [
+        ("tab=trends&event=Seen&breakdown=few", None),
+        (
+            "tab=trends&event=Seen&breakdown=many",
+            Some("the values beyond the largest are added up"),
+        ),
+        ("tab=trends&event=Seen&breakdown=profile%3Aplan", Some("an attribute of people")),
+        ("tab=trends&event=Seen&compare=previous_period", Some("the period before")),
+        ("tab=trends&event=Seen&metric=sum&field=a.b", Some("a path into objects")),
+        ("tab=funnels&event=Seen&event=Seen", Some("two steps are of one event")),
+        ("tab=funnels&event=Seen&event=A&order=strict", Some("may come between its steps")),
+        ("tab=funnels&event=Seen&event=A&breakdown=few", Some("best attempt")),
+    ] {
+        let seen = person.get(&format!("/console/explore?{question}&{MARCH}&answer=on")).await;
+        assert!(seen.text.contains("API call") && seen.text.contains(">CSV</a>"), "{question}");
+        assert_eq!(offered(&seen).is_some(), reason.is_none(), "{question}: {}", seen.text);
+        let sentence = seen.text.split("No plain SQL answers this the same: ").nth(1);
+        assert_eq!(sentence.is_some(), reason.is_some(), "{question}: {}", seen.text);
+        let sentence = sentence.and_then(|text| text.split("</p>").next());
+        assert!(reason.is_none_or(|it| sentence.unwrap().contains(it)), "{question}: {sentence:?}");
+    }
 }
 
 /// The rows of the offered statement.
 async fn asked(person: &Person, address: &str) -> Option<Vec<BTreeMap<String, String>>> {
-    let page = person.get(&format!("/console/explore?{address}")).await;
+    let page = person.get(&format!("/console/explore?{address}&answer=on")).await;
     assert_eq!(page.status, 200, "{address}: {}", page.text);
     let Some(statement) = offered(&page) else {
-        assert!(page.text.contains("no plain statement"), "{address}: {}", page.text);
+        assert!(
+            page.text.contains("No plain SQL answers this the same"),
+            "{address}: {}",
+            page.text
+        );
         return None;
     };
     let query = form_urlencoded::Serializer::new(String::new())
@@ -264,6 +308,53 @@ async fn table_of(person: &Person, address: &str) -> Vec<BTreeMap<String, String
     let answer = person.get(&format!("/console/explore/csv?{address}")).await;
     assert_eq!(answer.status, 200, "{address}: {}", answer.text);
     rows(&answer.text)
+}
+
+/// People who reach each step, of the offered statement.
+async fn reached(person: &Person, address: &str) -> Option<Vec<u64>> {
+    let rows = asked(person, address).await?;
+    let steps = (1..=rows[0].len()).map(|step| rows[0][&format!("step_{step}")].parse().unwrap());
+    Some(steps.collect())
+}
+
+#[tokio::test]
+async fn sql_of_a_funnel_is_exact_at_the_edges_of_its_window_and_range() {
+    let workspace = Workspace::new().await;
+    let at = |user: &str, name: &str, at: &str| event(user, name, at, json!({}));
+    let events = json!([
+        // At one millisecond, the second step first.
+        at("ann", "B", "2026-03-08T12:00:00Z"),
+        at("ann", "A", "2026-03-08T12:00:00Z"),
+        // At the end of the window, and a millisecond after it.
+        at("bob", "A", "2026-03-08T12:00:00Z"),
+        at("bob", "B", "2026-03-08T13:00:00Z"),
+        at("cat", "A", "2026-03-08T12:00:00Z"),
+        at("cat", "B", "2026-03-08T13:00:00.001Z"),
+        // The second attempt is the better one.
+        at("dan", "A", "2026-03-08T10:00:00Z"),
+        at("dan", "A", "2026-03-08T12:00:00Z"),
+        at("dan", "B", "2026-03-08T12:30:00Z"),
+        // The second step is after the range.
+        at("eve", "A", "2026-03-31T23:30:00Z"),
+        at("eve", "B", "2026-04-01T00:10:00Z"),
+        at("fay", "B", "2026-03-08T11:00:00Z"),
+        at("fay", "A", "2026-03-08T12:00:00Z"),
+    ]);
+    workspace.api.post("/events/track", &events, 200).await;
+    let question = json!({"series": [{}], "from": "2026-03-01", "to": "2026-04-01"});
+    eventually("the events are visible", || async {
+        let trends = workspace.api.post("/insights/trends", &question, 200).await.json();
+        (trends["series"][0]["total"] == 13).then_some(())
+    })
+    .await;
+    let person = analyst_of(&workspace).await;
+    for (window, expected) in [("1h", [6, 4]), ("2h", [6, 5])] {
+        let address = format!("tab=funnels&event=A&event=B&window={window}&{MARCH}");
+        assert_eq!(reached(&person, &address).await.unwrap(), expected, "{address}");
+        let table = table_of(&person, &address).await;
+        let people: Vec<u64> = table.iter().map(|row| row["people"].parse().unwrap()).collect();
+        assert_eq!(people, expected, "{address}");
+    }
 }
 
 #[tokio::test]
@@ -283,12 +374,7 @@ async fn sql_of_a_funnel_has_its_numbers() {
         ("event=Seen&event=Clicked&breakdown=plan", None),
     ] {
         let address = format!("tab=funnels&{question}&{MARCH}");
-        let sql = asked(&person, &address).await;
-        let reached: Option<Vec<u64>> = sql.map(|rows| {
-            (1..=rows[0].len())
-                .map(|step| rows[0][&format!("step_{step}")].parse().unwrap())
-                .collect()
-        });
+        let reached = reached(&person, &address).await;
         assert_eq!(reached.is_some(), expected.is_some(), "{address}");
         let Some(reached) = reached else { continue };
         let table = table_of(&person, &address).await;

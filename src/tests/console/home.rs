@@ -110,3 +110,34 @@ async fn campaigns_are_named_whose_messages_fail() {
     let reader = Person::signed_in(&workspace, "campaigns:read").await;
     assert!(!reader.get("/console?failing=on").await.text.contains("messages fail"));
 }
+
+#[tokio::test]
+async fn the_chart_leads_to_its_call_statement_and_file() {
+    let workspace = Workspace::new().await;
+    let event = json!({"userId": "ann", "eventName": "Seen"});
+    workspace.api.post("/events/track", &event, 200).await;
+    let person = Person::signed_in(&workspace, "events:read").await;
+    let page = eventually("the event is in the chart", || async {
+        let page = person.get("/console?events=on").await;
+        page.text.contains("<strong>1</strong> events in 24 hours").then_some(page)
+    })
+    .await;
+    let figure = page.between("<figure class=\"chart\">", "</figure>");
+    for text in ["API call", "/insights/trends", "SQL", "FROM events", "CSV"] {
+        assert!(figure.contains(text), "no {text}: {figure}");
+    }
+    let file = page.between("<div class=\"sources\">", "</figcaption>");
+    let file = file.rsplit("href=\"").next().unwrap().split('"').next().unwrap();
+    let csv = person.get(&file.replace("&amp;", "&")).await;
+    assert_eq!(csv.status, 200, "{}", csv.text);
+    let rows = csv::Reader::from_reader(csv.text.as_bytes())
+        .deserialize::<std::collections::BTreeMap<String, String>>()
+        .map(Result::unwrap)
+        .collect::<Vec<_>>();
+    let sum: f64 = rows.iter().filter_map(|row| row["value"].parse::<f64>().ok()).sum();
+    assert!((sum - 1.0).abs() < f64::EPSILON, "{}", csv.text);
+    let chart = page.chart();
+    assert_eq!(chart["times"].as_array().unwrap().len(), rows.len());
+    let link = page.between("events in 24 hours, <a href=\"", "\"").replace("&amp;", "&");
+    assert_eq!(person.get(&link).await.status, 200, "{link}");
+}

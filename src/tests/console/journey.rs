@@ -155,6 +155,7 @@ async fn explore(newcomer: &Newcomer, year: &Year) {
         format!("/console/explore?tab=funnels&event={before}&event=Order%20Completed&{range}");
     eventually("the year is visible", || async {
         newcomer.go(&path).await;
+        newcomer.tab.until("!document.querySelector('#explore-answer[hx-get]')").await;
         newcomer.tab.text().await.contains(year.funnel).then_some(())
     })
     .await;

@@ -59,6 +59,7 @@ async fn an_analyst_builds_a_funnel_and_shares_its_address() {
     let own = tab.value(numbers).await;
     let other = member(&workspace, "owner").await.unwrap();
     go(&other, &address).await;
+    other.until("document.body?.textContent.includes('people entered')").await;
     assert_eq!(other.value(numbers).await, own);
     // What an analyst may not open is not offered.
     let offered = offers(&tab).await;

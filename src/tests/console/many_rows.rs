@@ -58,7 +58,7 @@ async fn a_statement_with_ten_thousand_rows_shows_the_first_and_its_file_has_all
         .finish();
     // The views are made after the server has begun.
     let seen = eventually("the statement is answered", || async {
-        let seen = person.get(&format!("/console/explore?{of}")).await;
+        let seen = person.get(&format!("/console/explore?{of}&answer=on")).await;
         (rows(&seen.text) > 1_000).then_some(seen)
     })
     .await;

@@ -25,6 +25,7 @@ mod openid;
 mod openid_provider;
 mod pages;
 mod people;
+mod scopes;
 mod segments;
 mod settings;
 mod sign_in;

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Json, Router,
-    extract::{Query, State},
+    extract::{RawQuery, State},
     response::Redirect,
     routing::{get, post},
 };
@@ -155,8 +155,11 @@ async fn keys() -> Json<Value> {
 
 async fn authorize(
     State(Provider(provider)): State<Provider>,
-    Query(asked): Query<HashMap<String, String>>,
+    RawQuery(query): RawQuery,
 ) -> Redirect {
+    let query = query.unwrap_or_default();
+    let asked: HashMap<String, String> =
+        url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     assert_eq!((&*asked["response_type"], &*asked["client_id"]), ("code", CLIENT_ID));
     assert_eq!(asked["code_challenge_method"], "S256");
     assert!(asked["scope"].split(' ').any(|it| it == "openid"), "{asked:?}");

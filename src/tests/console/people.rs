@@ -276,3 +276,102 @@ fn shown_by(form: &Seen) -> String {
         .replace("&lt;", "<")
         .replace("&gt;", ">")
 }
+
+#[tokio::test]
+async fn consent_is_changed_and_kept_as_typed_when_refused() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test"});
+    let id =
+        workspace.api.post("/users", &ann, 201).await.json()["id"].as_str().unwrap().to_owned();
+    let person = Person::signed_in(&workspace, "*").await;
+    let (page, to) =
+        (format!("/console/people/{id}?tab=consent"), format!("/console/people/{id}/consent"));
+    let fields = [
+        ("channel", "email"),
+        ("status", "unsubscribed"),
+        ("source", "phone call"),
+        ("reason", "asked <us>"),
+        ("consentText", ""),
+    ];
+    assert_eq!(person.post_bare(&to, &fields).await.status, 403, "CSRF");
+    assert_eq!(person.post(&to, &fields).await.location(), page);
+    let seen = person.get(&page).await;
+    assert!(
+        seen.text.contains("none → unsubscribed") && seen.text.contains("phone call"),
+        "{}",
+        seen.text
+    );
+    let contact = workspace.api.get(&format!("/subscriptions/contacts/{id}"), 200).await.json();
+    assert_eq!(contact["channels"]["email"]["status"], "unsubscribed");
+    // A source has at most 255 characters.
+    let long = "s".repeat(256);
+    let mut wrong = fields;
+    (wrong[1].1, wrong[2].1) = ("optedIn", long.as_str());
+    let seen = person.post(&to, &wrong).await;
+    assert_eq!(seen.status, 400, "{}", seen.text);
+    assert!(
+        seen.text.contains("id=\"source-fault\"") && seen.text.contains(&long),
+        "{}",
+        seen.text
+    );
+    assert!(seen.text.contains("value=\"asked &lt;us&gt;\""), "{}", seen.text);
+    wrong[2].1 = "s";
+    assert_eq!(person.post(&to, &wrong).await.status, 303);
+    let reader = Person::signed_in(&workspace, "users:read,compliance:read").await;
+    assert!(!reader.get(&page).await.text.contains("Set consent"));
+    let seen = reader.post(&to, &fields).await;
+    assert_eq!(seen.status, 403);
+    assert!(!seen.text.contains("Set consent"), "{}", seen.text);
+    let contact = workspace.api.get(&format!("/subscriptions/contacts/{id}"), 200).await.json();
+    assert_eq!(contact["channels"]["email"]["status"], "optedIn");
+}
+
+#[tokio::test]
+async fn a_person_leads_to_why_a_campaign_did_not_reach_them() {
+    let workspace = Workspace::new().await;
+    let made = workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await.json();
+    let id = made["id"].as_str().unwrap();
+    for name in ["Spring <sale>", "Autumn"] {
+        let campaign = json!({"name": name, "channel": "email", "variants": [{"id": "a", "name": "A", "weight": 100,
+            "message": {"subject": "Hi", "html": "<p>{{ unsubscribe_url }}</p>"}}]});
+        workspace.api.post("/campaigns", &campaign, 201).await;
+    }
+    let person = Person::signed_in(&workspace, "*").await;
+    let seen = person.get(&format!("/console/people/{id}?tab=campaigns&q=spring")).await;
+    assert!(
+        seen.text.contains("Spring &lt;sale&gt;") && !seen.text.contains("Autumn"),
+        "{}",
+        seen.text
+    );
+    let report = seen.between("<td><a href=\"", "\"").to_owned();
+    let seen = person.get(&report).await;
+    assert!(report.contains(&format!("/report?person={id}")), "{report}");
+    assert!(
+        seen.text.contains("No message of this campaign was made for this person"),
+        "{}",
+        seen.text
+    );
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    let seen = reader.get(&format!("/console/people/{id}?tab=campaigns")).await;
+    assert!(seen.text.contains("campaigns:read"), "{}", seen.text);
+}
+
+#[tokio::test]
+async fn deleted_people_are_listed() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    assert!(person.get("/console/people/deleted").await.text.contains("No one was found"));
+    for name in ["ann", "bob"] {
+        let made = workspace.api.post("/users", &json!({"externalId": name}), 201).await.json();
+        let address = format!("/console/people/{}", made["id"].as_str().unwrap());
+        let deleted = person.post(&format!("{address}/delete"), &[("confirm", name)]).await;
+        assert_eq!(deleted.status, 303);
+    }
+    let seen = person.get("/console/people/deleted?query=an").await;
+    assert!(seen.text.contains("1–1 of 1") && seen.text.contains(">ann<"), "{}", seen.text);
+    assert!(
+        !seen.text.contains(">bob<") && seen.text.contains("ann@example.test"),
+        "{}",
+        seen.text
+    );
+}

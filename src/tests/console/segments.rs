@@ -1,9 +1,13 @@
 //! `/console/segments`: the form that builds a targeting, members, and deleting.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::kit::{Person, Seen};
-use crate::kit::Workspace;
+use crate::{
+    kit::{Workspace, eventually},
+    stats::fixture::campaign,
+};
 
 /// A row of the form: one filter on an attribute.
 const PLAN: [(&str, &str); 5] = [
@@ -177,4 +181,99 @@ async fn scopes_csrf_and_hostile_names_hold() {
     assert_eq!(seen.status, 403);
     assert!(seen.text.contains("users:read"), "{}", seen.text);
     assert_eq!(all.get("/console/segments/none").await.status, 404);
+}
+
+#[tokio::test]
+async fn making_and_changing_need_the_scope_of_saving() {
+    let workspace = workspace_with_people().await;
+    let body = json!({"name": "Everyone", "targeting": {}});
+    let segment = workspace.api.post("/segments", &body, 201).await.json();
+    let address = format!("/console/segments/{}", segment["id"].as_str().unwrap());
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    assert_eq!(reader.get(&address).await.status, 200);
+    let mut answers = vec![reader.get("/console/segments/new").await];
+    for action in ["save", "add-group"] {
+        let fields = [&PLAN[..], &[("name", "Paying"), ("do", action)]].concat();
+        answers.push(reader.post("/console/segments", &fields).await);
+        answers.push(reader.post(&address, &fields).await);
+    }
+    for seen in answers {
+        assert_eq!(seen.status, 403, "{}", seen.text);
+        has(&seen, &["users:write"]);
+    }
+    let writer = Person::signed_in(&workspace, "users:read,users:write").await;
+    assert_eq!(writer.get("/console/segments/new").await.status, 200);
+}
+
+/// The form with one row of a type, as a button shows it.
+async fn row_of(person: &Person, [kind, operator, field]: [&str; 3]) -> Seen {
+    let fields = [
+        ("g0.r0.type", kind),
+        ("g0.r0.operator", operator),
+        ("g0.r0.field", field),
+        ("do", "refresh"),
+    ];
+    let seen = person.post("/console/segments", &fields).await;
+    assert_eq!(seen.status, 200, "{}", seen.text);
+    seen
+}
+
+#[tokio::test]
+async fn events_and_campaigns_are_offered() {
+    let workspace = Workspace::new().await;
+    let campaign = campaign(&workspace, json!({"name": "Spring <b>"})).await;
+    let event = json!({"userId": "ann", "eventName": "Tour \"Booked\""});
+    workspace.api.post("/events/track", &event, 200).await;
+    let person = Person::signed_in(&workspace, "*").await;
+    eventually("the event is offered", || async {
+        let seen = row_of(&person, ["event", "performed", ""]).await;
+        let is_offered = seen.text.contains("<option value=\"Tour &quot;Booked&quot;\">");
+        is_offered.then(|| has(&seen, &["<datalist id=\"known-events\">", "list=\"known-events\""]))
+    })
+    .await;
+    let seen = row_of(&person, ["engagement", "sent", ""]).await;
+    let option = format!("<option value=\"{campaign}\" label=\"Spring &lt;b&gt;\">");
+    has(&seen, &[&option, "list=\"known-campaigns\""]);
+    // A row of another type offers neither, nor does a session that may not read them.
+    let seen = row_of(&person, ["attribute", "equals", "plan"]).await;
+    assert!(!seen.text.contains("<datalist"), "{}", seen.text);
+    let writer = Person::signed_in(&workspace, "users:read,users:write").await;
+    for row in [["event", "performed", ""], ["engagement", "sent", ""]] {
+        let seen = row_of(&writer, row).await;
+        assert!(
+            !seen.text.contains("<datalist") && !seen.text.contains("list=\""),
+            "{}",
+            seen.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn lists_are_chosen_by_name() {
+    let workspace = Workspace::new().await;
+    let mut ids = Vec::new();
+    for name in ["News", "Old", "Older"] {
+        let list = workspace.api.post("/lists", &json!({"name": name}), 201).await.json();
+        ids.push(list["id"].as_str().unwrap().to_owned());
+    }
+    for id in &ids[1..] {
+        let archive = workspace.api.request(Method::DELETE, &format!("/lists/{id}"));
+        workspace.api.send(archive, 204).await;
+    }
+    let person = Person::signed_in(&workspace, "*").await;
+    // What is archived is named where it is chosen, and is no choice otherwise.
+    let seen = row_of(&person, ["list", "member", &ids[1]]).await;
+    has(
+        &seen,
+        &[
+            &format!("<option value=\"{}\">News</option>", ids[0]),
+            &format!("<option value=\"{}\" selected>Old (archived)</option>", ids[1]),
+        ],
+    );
+    assert!(!seen.text.contains("Older"), "{}", seen.text);
+    // Without the scope for names an id is typed, and kept.
+    let writer = Person::signed_in(&workspace, "users:read,users:write").await;
+    let seen = row_of(&writer, ["list", "member", &ids[0]]).await;
+    has(&seen, &["settings:read", &format!("value=\"{}\"", ids[0])]);
+    assert!(!seen.text.contains("News"), "{}", seen.text);
 }

@@ -13,7 +13,7 @@ use crate::{
 
 /// Longest wait for a page.
 const PAGE_MAX: Duration = Duration::from_secs(20);
-const SQL: &str = "/console/explore?tab=sql&sql=SELECT+1";
+const SQL: &str = "/console/explore?tab=sql&sql=SELECT+1&answer=on";
 const CLICKHOUSE: &str = "ClickHouse is unavailable";
 const POSTGRES: &str = "PostgreSQL is unavailable";
 
@@ -86,8 +86,8 @@ impl Shop {
         let Self { ann, campaign, .. } = self;
         vec![
             "/console?events=on".to_owned(),
-            "/console/explore?tab=trends&event=Seen&last=7d".to_owned(),
-            "/console/explore?tab=funnels&event=Seen&event=Seen&last=7d".to_owned(),
+            "/console/explore?tab=trends&event=Seen&last=7d&answer=on".to_owned(),
+            "/console/explore?tab=funnels&event=Seen&event=Seen&last=7d&answer=on".to_owned(),
             SQL.to_owned(),
             format!("/console/people/{ann}"),
             format!("/console/campaigns/{campaign}/report?numbers=on"),

@@ -176,6 +176,11 @@ impl Address {
         !self.insight.is_empty() && *self == alone
     }
 
+    /// Whether it lacks the events that its kind of question is about.
+    pub(super) const fn has_no_question(&self) -> bool {
+        self.events.is_empty() && !matches!(self.kind, Kind::Trends)
+    }
+
     /// The same as another kind of question.
     pub(super) fn of_kind(&self, kind: Kind) -> Self {
         Self { kind, insight: String::new(), ..self.clone() }

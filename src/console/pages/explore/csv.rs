@@ -5,7 +5,6 @@ use http::{
     HeaderValue, Method,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE},
 };
-use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
     question,
     shell::quoted,
     sql_tab,
+    statement::Statement,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -35,21 +35,12 @@ pub(super) fn sources(
     visitor: &Visitor,
     asked: &Address,
     body: &Value,
-    sql: Option<String>,
+    sql: &Statement,
 ) -> Sources {
     Sources {
         api: Some(command(visitor, asked.kind, body)),
-        sql,
+        sql: sql.as_ref().ok().cloned(),
         csv: Some(format!("/console/explore/csv?{}", asked.query())),
-    }
-}
-
-/// What stands where a question has no statement.
-pub(super) fn without_sql(sources: &Sources) -> Markup {
-    html! {
-        @if sources.sql.is_none() {
-            p class="quiet" { "SQL: there is no plain statement over the views with these numbers." }
-        }
     }
 }
 

@@ -75,8 +75,10 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let call = visitor.call(Method::POST, "/insights/funnels").json(&body)?;
     let funnel: Funnel = call.within(ANSWER_MAX).read().await?;
     let window = question::window_ms(&body);
-    let sql = window.and_then(|window| statement::funnel(asked, window, visitor.zone()));
-    let sources = csv::sources(visitor, asked, &body, sql);
+    let sql = window.map_or(Err("its window cannot be read"), |window| {
+        statement::funnel(asked, window, visitor.zone())
+    });
+    let sources = csv::sources(visitor, asked, &body, &sql);
     let values = funnel.breakdown.as_deref().unwrap_or_default();
     let name = |value: &FunnelOfValue| match (&value.breakdown, value.other) {
         (_, true) => "Others".to_owned(),
@@ -89,7 +91,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
             (view::complete_from(funnel.complete_from, visitor.zone()))
             (steps("All people", &funnel.steps))
             (view::sources(&sources))
-            (csv::without_sql(&sources))
+            @if let Err(reason) = sql { (view::without_sql(reason)) }
         }
         @for value in values {
             @let name = name(value);

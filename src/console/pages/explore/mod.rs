@@ -18,19 +18,43 @@ use axum::{
     response::{IntoResponse as _, Redirect, Response},
     routing::{get, post},
 };
+use http::{HeaderMap, StatusCode};
 use maud::{Markup, html};
+use serde_json::Value;
+use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use self::address::{Address, Kind};
 use crate::{
     failure::{Failure, PageResult},
     state::ConsoleState,
-    view::{self, Entry, Tab},
+    view::{self, Entry, Sources, Tab},
     visitor::Visitor,
 };
 
 pub(super) const ENTRY: Entry =
     Entry { name: "Explore", path: "/console/explore", scopes: &[ScopeName::EventsRead] };
+
+/// A question of a chart on another page.
+pub(super) struct ChartQuestion {
+    /// The body for `POST /insights/trends`.
+    pub(super) body: Value,
+    pub(super) sources: Sources,
+    /// The address of the same question in Explore.
+    pub(super) href: String,
+}
+
+/// Trends of the query string of an address.
+///
+/// # Errors
+/// A bad request for a part that cannot be read.
+pub(super) fn trends_of(visitor: &Visitor, query: &str) -> PageResult<ChartQuestion> {
+    let asked = Address::read(query);
+    let body = question::body(visitor, &asked)?;
+    let sql = statement::trends(&asked, visitor.zone());
+    let sources = csv::sources(visitor, &asked, &body, &sql);
+    Ok(ChartQuestion { body, sources, href: asked.href() })
+}
 
 /// Longest wait for an answer to a question about people.
 const ANSWER_MAX: std::time::Duration = std::time::Duration::from_mins(1);
@@ -44,22 +68,87 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/explore/delete", post(saved::delete))
 }
 
-async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Response> {
+/// The id of the answer, which may take long.
+const ANSWER: &str = "explore-answer";
+/// How long a page waits for its answer. One that takes longer is loaded afterwards.
+const SOON: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// What is asked of a question's page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// The form, with an answer that is there soon, else the place where a script puts it.
+    Form,
+    /// The answer alone, for that place.
+    Answer,
+    /// Both, as without a script.
+    Both,
+}
+
+impl Asked {
+    fn read(query: &str, headers: &HeaderMap) -> Self {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        if !pairs.any(|(name, value)| name == "answer" && value == "on") {
+            return Self::Form;
+        }
+        if headers.contains_key("hx-request") { Self::Answer } else { Self::Both }
+    }
+}
+
+/// The place of an answer that is loaded afterwards.
+fn later(href: &str) -> Markup {
+    view::later(ANSWER, &format!("{href}&answer=on"), "the answer")
+}
+
+/// The answer if it is there soon, else the place where it is loaded afterwards.
+async fn soon(answer: impl Future<Output = Markup>, href: &str) -> Markup {
+    match tokio::time::timeout(SOON, answer).await {
+        Ok(answer) => placed(&answer),
+        Err(_) => later(href),
+    }
+}
+
+/// An answer in its place.
+fn placed(answer: &Markup) -> Markup {
+    html! { div id=(ANSWER) { (answer) } }
+}
+
+async fn show(
+    visitor: Visitor,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> PageResult<Response> {
     let query = query.as_deref().unwrap_or_default();
+    let wanted = Asked::read(query, &headers);
     if let Some(statement) = sql_tab::statement(query) {
-        return sql_tab::show(visitor, &statement).await;
+        return sql_tab::show(visitor, &statement, wanted).await;
     }
     let asked = Address::read(query);
     // Rows of the form become one field of the address, which can be sent to others.
     if let Some(canonical) = asked.canonical() {
         return Ok(Redirect::to(&canonical).into_response());
     }
+    let href = asked.href();
     let (asked, is_whole) = match saved::opened(&visitor, &asked).await? {
         Some(opened) => (opened.address, opened.is_whole),
         None => (asked, true),
     };
-    let content = content(&visitor, &asked, is_whole, None).await;
+    let answer = match wanted {
+        Asked::Form => place(&visitor, &asked, &href).await,
+        Asked::Answer | Asked::Both => placed(&answered(&visitor, &asked).await),
+    };
+    if wanted == Asked::Answer {
+        return Ok(view::part(StatusCode::OK, &answer));
+    }
+    let content = content(&visitor, &asked, is_whole, &answer, None).await;
     Ok(visitor.page(&ENTRY, &asked.title(), &content))
+}
+
+/// The answer, or the place where it is loaded afterwards.
+async fn place(visitor: &Visitor, asked: &Address, href: &str) -> Markup {
+    if asked.has_no_question() {
+        return placed(&nothing_asked());
+    }
+    soon(answered(visitor, asked), href).await
 }
 
 /// The page of a question; `refused` is the name under which it was not saved.
@@ -67,10 +156,10 @@ async fn content(
     visitor: &Visitor,
     asked: &Address,
     is_whole: bool,
+    answer: &Markup,
     refused: Option<&saved::Refused<'_>>,
 ) -> Markup {
     let known = fields::Known::read(visitor, asked).await;
-    let answer = answer(visitor, asked).await;
     let form = match asked.kind {
         Kind::Trends => trends::form(asked, &known),
         Kind::Funnels => funnels::form(asked, &known),
@@ -83,10 +172,7 @@ async fn content(
             (view::alert("The saved question has parts that this page does not show. GET /insights/:id/result answers it whole."))
         }
         (form)
-        @match &answer {
-            Ok(answer) => (answer),
-            Err(failure) => (self::refused(failure)),
-        }
+        (answer)
         (saved::panel(visitor, asked, refused).await)
     }
 }
@@ -105,14 +191,23 @@ fn tabs(visitor: &Visitor, asked: Option<&Address>) -> Markup {
     view::tabs("Kinds of questions", &tabs)
 }
 
+fn nothing_asked() -> Markup {
+    view::empty(
+        "Choose events",
+        &html! {
+            p { "The answer is shown here, and its address can be sent to others." }
+        },
+    )
+}
+
+/// The answer, or why there is none.
+async fn answered(visitor: &Visitor, asked: &Address) -> Markup {
+    answer(visitor, asked).await.unwrap_or_else(|failure| refused(&failure))
+}
+
 async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Markup> {
-    if asked.events.is_empty() && asked.kind != Kind::Trends {
-        return Ok(view::empty(
-            "Choose events",
-            &html! {
-                p { "The answer is shown here, and its address can be sent to others." }
-            },
-        ));
+    if asked.has_no_question() {
+        return Ok(nothing_asked());
     }
     match asked.kind {
         Kind::Trends => trends::answer(visitor, asked).await,
@@ -126,5 +221,21 @@ fn refused(failure: &Failure) -> Markup {
     html! {
         (view::alert(&failure.text()))
         @if failure.errors.len() > 1 { ul { @for error in &failure.errors { li { (error) } } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_takes_long_is_loaded_afterwards() {
+        const HREF: &str = "/console/explore?tab=trends";
+        let early = soon(future::ready(html! { p { "the answer" } }), HREF).await.into_string();
+        assert!(early.contains("the answer") && !early.contains("hx-get"), "{early}");
+        let late = soon(future::pending(), HREF).await.into_string();
+        assert!(late.contains("hx-get=\"/console/explore?tab=trends&amp;answer=on\""), "{late}");
     }
 }

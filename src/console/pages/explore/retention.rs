@@ -57,14 +57,14 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let call = visitor.call(Method::POST, "/insights/retention").json(&body)?;
     let retention: Retention = call.within(ANSWER_MAX).read().await?;
     let sql = statement::retention(asked, visitor.zone());
-    let sources = csv::sources(visitor, asked, &body, sql);
+    let sources = csv::sources(visitor, asked, &body, &sql);
     Ok(html! {
         section class="card" {
             h2 { "Cohorts" }
             (view::complete_from(retention.complete_from, visitor.zone()))
             (cohorts(&retention, visitor.zone()))
             (view::sources(&sources))
-            (csv::without_sql(&sources))
+            @if let Err(reason) = sql { (view::without_sql(reason)) }
         }
     })
 }

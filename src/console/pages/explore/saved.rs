@@ -200,7 +200,8 @@ fn done(visitor: &Visitor, saved: &Saved) -> Response {
 
 /// The page once more, with the name as it was typed.
 async fn again(visitor: &Visitor, asked: &Address, refused: &Refused<'_>) -> PageResult<Response> {
-    let content = super::content(visitor, asked, true, Some(refused)).await;
+    let answer = super::place(visitor, asked, &asked.href()).await;
+    let content = super::content(visitor, asked, true, &answer, Some(refused)).await;
     Ok(visitor.page_with(refused.failure.status, &ENTRY, &asked.title(), &content))
 }
 

@@ -83,8 +83,12 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/trends").json(&body)?;
     let trends: Trends = call.within(ANSWER_MAX).read().await?;
-    let sql = statement::trends(asked, visitor.zone());
-    let sources = csv::sources(visitor, asked, &body, sql);
+    let sql = if trends.series.iter().any(|line| line.other) {
+        Err("the values beyond the largest are added up")
+    } else {
+        statement::trends(asked, visitor.zone())
+    };
+    let sources = csv::sources(visitor, asked, &body, &sql);
     let title = asked.title();
     let has_broken_down = !asked.breakdown.is_empty();
     let names: Vec<String> = trends.series.iter().map(|it| name(it, has_broken_down)).collect();
@@ -96,7 +100,7 @@ pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Mar
             @if trends.intervals.len() > 1 { (view::chart(&chart, &sources)) }
             (totals(&trends, &names))
             @if trends.intervals.len() <= 1 { (view::sources(&sources)) }
-            (csv::without_sql(&sources))
+            @if let Err(reason) = sql { (view::without_sql(reason)) }
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use http::{Method, StatusCode};
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -13,6 +13,7 @@ use web::auth::ScopeName;
 use super::ENTRY;
 use crate::{
     failure::{Failure, PageResult},
+    query::Query,
     view::{self, Column},
     visitor::Visitor,
 };

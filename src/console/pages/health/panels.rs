@@ -117,7 +117,7 @@ pub(super) fn all(measured: &Measured, kept: Option<&PageResult<u64>>) -> Markup
             } @else {
                 ", durations as well"
             }
-            "."
+            ". In Prometheus: " code { "histogram_quantile(0.99, rate(METRIC_bucket[5m]))" } "."
         }
         (panel("Events", &events(&read)))
         (panel("Spool", &spool(&read)))

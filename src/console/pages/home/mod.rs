@@ -6,25 +6,21 @@ mod vitals;
 
 use std::time::Duration;
 
-use axum::{
-    Router,
-    extract::{Query, State},
-    response::Response,
-    routing::get,
-};
+use axum::{Router, extract::State, response::Response, routing::get};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use web::auth::ScopeName;
 
-use super::health::dead_letters;
+use super::{explore, health::dead_letters};
 use crate::{
     failure::PageResult,
     in_process::path,
+    query::Query,
     state::ConsoleState,
-    view::{self, Chart, Entry, Series, Sources, Tone, Unit},
+    view::{self, Chart, Entry, Series, Tone, Unit},
     visitor::Visitor,
 };
 
@@ -39,6 +35,8 @@ const SENT_TODAY: &str = "SELECT count() FROM message_events \
 const SENT_TODAY_MAX: Duration = Duration::from_secs(5);
 /// The id of the events by hour, which take long.
 const EVENTS: &str = "home-events";
+/// The question of the chart, as Explore has it in its address.
+const EVENTS_BY_HOUR: &str = "interval=hour&last=24h";
 /// The id of the campaigns whose messages fail, which take long.
 const FAILING: &str = "home-failing";
 /// Running campaigns that are named.
@@ -76,7 +74,7 @@ async fn show(
         campaigns::attention(&visitor),
         dead_letters(&visitor),
     );
-    let (figures, parts) = future::join(figures, parts).await;
+    let (figures, parts) = Box::pin(future::join(figures, parts)).await;
     let (people, running, refused, sent, per_minute) = figures;
     let (by_hour, failing, of_campaigns, dead_letters) = parts;
     let mut attention: Vec<Markup> = dead_letters.into_iter().collect();
@@ -115,7 +113,7 @@ async fn show(
 /// The events by hour, or the place where they are loaded.
 async fn by_hour(visitor: &Visitor, asked: &Asked) -> Markup {
     if asked.events == "on" && visitor.may(ScopeName::EventsRead) {
-        html! { div id=(EVENTS) { (events_card(&events(visitor).await)) } }
+        html! { div id=(EVENTS) { (events_card(visitor).await) } }
     } else {
         view::later(EVENTS, &format!("{}?events=on", ENTRY.path), "events by hour")
     }
@@ -231,8 +229,6 @@ fn running_card(campaigns: &PageResult<Campaigns>) -> Markup {
 struct Trend {
     intervals: Vec<Timestamp>,
     series: Vec<TrendSeries>,
-    #[serde(skip)]
-    labels: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -247,39 +243,35 @@ impl Trend {
     }
 }
 
-async fn events(visitor: &Visitor) -> PageResult<Trend> {
-    let zone = visitor.zone();
-    let question = json!({
-        "series": [{"metric": "count", "label": "Events"}], "interval": "hour",
-        "last": {"amount": 24, "unit": "hours"}, "timezone": zone.name(),
-    });
-    let call = visitor.call(http::Method::POST, "/insights/trends").json(&question)?;
-    let mut trend = call.read::<Trend>().await?;
-    let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
-    trend.labels = trend.intervals.iter().map(hour).collect();
-    Ok(trend)
+async fn events_card(visitor: &Visitor) -> Markup {
+    const TITLE: &str = "Events by hour";
+    match events(visitor, TITLE).await {
+        Ok(content) => view::card(TITLE, &content),
+        Err(failure) => failure.card(TITLE),
+    }
 }
 
-fn events_card(trend: &PageResult<Trend>) -> Markup {
-    let trend = match trend {
-        Ok(trend) => trend,
-        Err(failure) => return failure.card("Events by hour"),
-    };
+async fn events(visitor: &Visitor, title: &str) -> PageResult<Markup> {
+    let question = explore::trends_of(visitor, EVENTS_BY_HOUR)?;
+    let call = visitor.call(http::Method::POST, "/insights/trends").json(&question.body)?;
+    let trend = call.read::<Trend>().await?;
+    let zone = visitor.zone();
+    let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
     let values = trend.series.first().map(|series| series.values.clone()).unwrap_or_default();
     let chart = Chart {
-        title: "Events by hour".to_owned(),
+        title: title.to_owned(),
         unit: Unit::Number,
         times: trend.intervals.iter().map(|at| at.millis() / 1_000).collect(),
-        labels: trend.labels.clone(),
+        labels: trend.intervals.iter().map(hour).collect(),
         series: vec![Series { label: "Events".to_owned(), values, is_compared: false }],
     };
-    view::card(
-        "Events by hour",
-        &html! {
-            p { strong { (view::decimal(trend.total())) } " events in 24 hours" }
-            (view::chart(&chart, &Sources::default()))
-        },
-    )
+    Ok(html! {
+        p {
+            strong { (view::decimal(trend.total())) } " events in 24 hours, "
+            a href=(question.href) { "also in Explore" }
+        }
+        (view::chart(&chart, &question.sources))
+    })
 }
 
 /// What an empty workspace teaches.

@@ -1,6 +1,6 @@
 //! The lists, and the form for a new one.
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -9,6 +9,7 @@ use web::auth::ScopeName;
 use super::{ENTRY, List, form::Draft};
 use crate::{
     failure::{Failure, PageResult},
+    query::Query,
     view::{self, Column, Tone},
     visitor::{Form, Visitor},
 };

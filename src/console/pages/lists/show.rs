@@ -1,9 +1,6 @@
 //! The page of a list: its numbers, its settings and its members.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -17,6 +14,7 @@ use super::{
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Confirmation, Tab, Tone},
     visitor::{Form, Visitor},
 };

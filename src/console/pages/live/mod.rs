@@ -3,7 +3,7 @@
 mod import;
 mod stream;
 
-use axum::{Router, extract::Query, response::Response, routing::get};
+use axum::{Router, response::Response, routing::get};
 use futures_util::future;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -15,6 +15,7 @@ use crate::{
     assets,
     failure::{Failure, PageResult},
     in_process::Call,
+    query::Query,
     state::ConsoleState,
     view::{self, Choice, Entry, Field, Kind, Tone},
     visitor::Visitor,

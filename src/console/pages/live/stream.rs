@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::Body,
-    extract::{Query, State},
-    response::Response,
-};
+use axum::{body::Body, extract::State, response::Response};
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Filters;
-use crate::{failure::PageResult, sign_in, state::ConsoleState, visitor::Visitor};
+use crate::{failure::PageResult, query::Query, sign_in, state::ConsoleState, visitor::Visitor};
 
 /// Interval of checks whether the session is live.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,10 +13,11 @@ use crate::{
 };
 
 /// The tabs of the page: the name in the address, and the label.
-pub(super) const TABS: [(&str, &str); 6] = [
+pub(super) const TABS: [(&str, &str); 7] = [
     ("timeline", "Timeline"),
     ("attributes", "Attributes"),
     ("consent", "Consent"),
+    ("campaigns", "Campaigns"),
     ("identifiers", "Identifiers"),
     ("edit", "Edit"),
     ("privacy", "Privacy"),

@@ -1,12 +1,13 @@
 //! The list of people, and the search in it.
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{ENTRY, Profile};
 use crate::{
     failure::PageResult,
+    query::Query,
     view::{self, Column, Field, Kind},
     visitor::Visitor,
 };
@@ -44,7 +45,10 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     let call = call.query("limit", PAGE.to_string()).query("offset", asked.offset.to_string());
     let people: PageResult<People> = call.read().await;
     let content = html! {
-        h1 { "People" }
+        div class="head" {
+            h1 { "People" }
+            (view::button_link(super::bin::PATH, "Deleted people"))
+        }
         form class="filters" method="get" action=(ENTRY.path) role="search" {
             (view::field(&Field::text("query", "Search", &asked.query).of(Kind::Search)
                 .hint("An email, a phone number, an id, or a part of a name")))

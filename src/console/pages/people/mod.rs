@@ -1,5 +1,8 @@
 //! `/console/people`: search, the list, and the page of a person.
 
+mod bin;
+mod campaigns;
+mod consent;
 mod edit;
 mod frame;
 mod list;
@@ -24,8 +27,11 @@ pub(super) const ENTRY: Entry =
 pub(super) fn routes() -> Router<ConsoleState> {
     Router::new()
         .route(ENTRY.path, get(list::show))
+        .route(bin::PATH, get(bin::show))
         .route("/console/people/{userId}", get(profile::show))
         .route("/console/people/{userId}/edit", post(edit::save))
+        .route("/console/people/{userId}/consent", post(consent::save))
+        .route("/console/people/{userId}/clear-bounce", post(consent::clear_bounce))
         .route("/console/people/{userId}/delete", post(profile::delete))
         .route("/console/people/{userId}/export", post(privacy::export))
         .route("/console/people/{userId}/erase", post(privacy::erase))

@@ -1,9 +1,6 @@
 //! Requests to erase or export what is stored of a person, and how far they are.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -15,6 +12,7 @@ use super::{ENTRY, Profile};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Column, Confirmation, Tone},
     visitor::{Form, Visitor},
 };
@@ -74,8 +72,8 @@ struct Requests {
 
 /// The tab of a person.
 pub(super) fn tab(visitor: &Visitor, profile: &Profile) -> Markup {
-    if !visitor.may(ScopeName::UsersDelete) {
-        return Failure::missing_scope(ScopeName::UsersDelete.as_str()).card("Privacy");
+    if let Err(failure) = require_scope(visitor) {
+        return failure.card("Privacy");
     }
     let address = |does: &str| format!("{}/{does}", profile.path());
     let name = profile.name();
@@ -139,18 +137,27 @@ pub(super) async fn erase(
     request(&visitor, &body, "An erasure").await
 }
 
-pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Response {
+pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> PageResult<Response> {
+    require_scope(&visitor)?;
     let content = html! {
         p { a href=(ENTRY.path) { "People" } }
         h1 { "Privacy requests" }
         (requests(&visitor, &asked).await)
     };
-    visitor.page(&ENTRY, "Privacy requests", &content)
+    Ok(visitor.page(&ENTRY, "Privacy requests", &content))
 }
 
 /// The requests alone, asked for again while one of them is open.
-pub(super) async fn part(visitor: Visitor, Query(asked): Query<Asked>) -> Response {
-    view::part(StatusCode::OK, &requests(&visitor, &asked).await)
+pub(super) async fn part(visitor: Visitor, Query(asked): Query<Asked>) -> PageResult<Response> {
+    require_scope(&visitor)?;
+    Ok(view::part(StatusCode::OK, &requests(&visitor, &asked).await))
+}
+
+fn require_scope(visitor: &Visitor) -> PageResult<()> {
+    if visitor.may(ScopeName::UsersDelete) {
+        return Ok(());
+    }
+    Err(Failure::missing_scope(ScopeName::UsersDelete.as_str()))
 }
 
 async fn requests(visitor: &Visitor, asked: &Asked) -> Markup {
@@ -197,7 +204,9 @@ fn row(visitor: &Visitor, request: &Request) -> Vec<Markup> {
         "failed" => Tone::Bad,
         _ => Tone::Info,
     };
-    let has_document = request.kind == "export" && request.state == "done";
+    // With the person the document is erased.
+    let has_document =
+        request.kind == "export" && request.state == "done" && request.user_id.is_some();
     vec![
         html! {
             (request.kind)

@@ -1,17 +1,18 @@
 //! The page of a person: who it is, and in tabs what is known.
 
 use axum::{
-    extract::{Path, Query},
+    extract::Path,
     response::{IntoResponse as _, Redirect, Response},
 };
 use http::{Method, StatusCode};
 use kernel::Timestamp;
 use serde::Deserialize;
 
-use super::{ENTRY, Profile, edit, frame, privacy, tabs, timeline};
+use super::{ENTRY, Profile, campaigns, consent, edit, frame, privacy, tabs, timeline};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     visitor::{Form, Visitor},
 };
 
@@ -19,6 +20,8 @@ use crate::{
 #[serde(default)]
 pub(super) struct Asked {
     tab: String,
+    /// A part of the name of a campaign.
+    q: String,
     /// The end of the timeline's part.
     until: Option<Timestamp>,
     /// How many entries of that moment are left out.
@@ -45,7 +48,8 @@ pub(super) async fn show(
     };
     let tab = match current {
         "attributes" => tabs::attributes(&profile),
-        "consent" => tabs::consent(&visitor, &profile).await,
+        "consent" => consent::tab(&visitor, &profile, None).await,
+        "campaigns" => campaigns::tab(&visitor, &profile, &asked.q).await,
         "identifiers" => tabs::identifiers(&visitor, &profile).await,
         "privacy" => privacy::tab(&visitor, &profile),
         "edit" => edit::tab(&visitor, &profile, None, None),

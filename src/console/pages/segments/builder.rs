@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::{
     COUNT,
     draft::{Draft, Group, Rows, Rules},
+    names::{self, Names},
     row::{KINDS, Row},
 };
 use crate::{
@@ -15,20 +16,6 @@ use crate::{
 
 /// Fields of the form that show their own faults.
 const FIELDS: &[&str] = &["name", "description", "targeting"];
-
-/// A name that can be chosen by its id.
-#[derive(Debug, Clone, serde::Deserialize)]
-pub(super) struct Named {
-    pub(super) id: String,
-    pub(super) name: String,
-}
-
-/// What rows choose from.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Names {
-    pub(super) segments: Vec<Named>,
-    pub(super) lists: Vec<Named>,
-}
 
 /// The form with all that it shows.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +47,7 @@ impl Builder<'_> {
                 (view::field(&Field::text("description", "Description", &draft.description)
                     .fault(description.as_deref())))
                 @match &draft.rules {
-                    Rules::Rows(rows) => (self.rows(rows)),
+                    Rules::Rows(rows) => { (self.names.offers()) (self.rows(rows)) },
                     Rules::Json(json) => (self.json(json)),
                 }
                 div id="segment-count" hx-post=(COUNT) hx-trigger="change from:#segment-form delay:400ms"
@@ -175,7 +162,7 @@ impl Builder<'_> {
                 }
                 (self.subject(&name("field"), row, fault.field.as_deref()))
                 (view::select(&name("operator"), "Condition", &row.operator, &operators))
-                (operand(row, &name, fault.value.as_deref()))
+                (operand(row, &name, self.names, fault.value.as_deref()))
                 (self.button(&format!("remove-row {} {}", place.group, place.row), "Remove"))
             }
             @if let Some(other) = fault.other { p class="fault" { (other) } }
@@ -184,8 +171,9 @@ impl Builder<'_> {
 
     /// What a filter is about.
     fn subject(&self, name: &str, row: &Row, fault: Option<&str>) -> Markup {
-        let text = |label, hint| {
-            view::field(&Field::text(name, label, &row.field).hint(hint).fault(fault))
+        let text = |label, hint, offers| {
+            let field = Field::text(name, label, &row.field).hint(hint);
+            view::field(&field.offers(offers).fault(fault))
         };
         let choose = |label, choices: &[Choice<'_>]| {
             html! {
@@ -201,9 +189,14 @@ impl Builder<'_> {
                 "Field",
                 &view::choices(&["email", "phone", "externalId", "createdAt", "updatedAt"]),
             ),
-            "event" => text("Event", "Its name, such as Order Completed"),
-            "segment" => choose("Segment", &named(&self.names.segments, &row.field)),
-            "list" => choose("List", &named(&self.names.lists, &row.field)),
+            "event" => {
+                text("Event", "Its name, such as Order Completed", self.names.events.offered())
+            }
+            "segment" => choose("Segment", &names::choices(&self.names.segments, &row.field)),
+            "list" => match &self.names.lists {
+                Some(lists) => choose("List", &names::choices(lists, &row.field)),
+                None => text("List", "Its id; names need the scope settings:read", None),
+            },
             "channel" => choose("Channel", &view::choices(&channels)),
             "engagement" => {
                 let any = Choice { value: "", label: "Any channel" };
@@ -211,32 +204,25 @@ impl Builder<'_> {
                 choices.extend(view::choices(&channels));
                 choose("Channel", &choices)
             }
-            _ => text("Attribute", "Its name; dots lead into it"),
+            _ => text("Attribute", "Its name; dots lead into it", None),
         }
     }
 }
 
-/// The choices of names, with an id among them that is not theirs.
-fn named<'n>(names: &'n [Named], chosen: &'n str) -> Vec<Choice<'n>> {
-    let mut choices = vec![Choice { value: "", label: "Choose…" }];
-    choices.extend(names.iter().map(|it| Choice { value: &it.id, label: &it.name }));
-    if !chosen.is_empty() && names.iter().all(|it| it.id != chosen) {
-        choices.push(Choice { value: chosen, label: chosen });
-    }
-    choices
-}
-
 /// What a filter compares with.
-fn operand(row: &Row, name: &dyn Fn(&str) -> String, fault: Option<&str>) -> Markup {
+fn operand(row: &Row, name: &dyn Fn(&str) -> String, names: &Names, fault: Option<&str>) -> Markup {
     let days = || {
         let name = name("days");
         view::field(
             &Field::text(&name, "In the last days", &row.days).of(Kind::Number).hint("Empty: ever"),
         )
     };
-    let value = |label, hint| {
-        view::field(&Field::text(&name("value"), label, &row.value).hint(hint).fault(fault))
+    let offering = |label, hint, offers| {
+        let name = name("value");
+        let field = Field::text(&name, label, &row.value).hint(hint);
+        view::field(&field.offers(offers).fault(fault))
     };
+    let value = |label, hint| offering(label, hint, None);
     let below = html! { @if let Some(fault) = fault { p class="fault" { (fault) } } };
     match (row.kind.as_str(), row.operator.as_str()) {
         ("segment" | "list", _) => below,
@@ -258,7 +244,7 @@ fn operand(row: &Row, name: &dyn Fn(&str) -> String, fault: Option<&str>) -> Mar
             }
         }
         ("engagement", _) => html! {
-            (value("Campaign id", "Empty: any campaign"))
+            (offering("Campaign id", "Empty: any campaign", names.campaigns.offered()))
             (days())
         },
         ("channel", _) => value("Status", "optedIn, subscribed or unsubscribed"),

@@ -9,8 +9,9 @@ use web::auth::ScopeName;
 
 use super::{
     ENTRY, Segment,
-    builder::{Builder, Named, Names},
-    draft::{Action, Draft, Rules},
+    builder::Builder,
+    draft::{Action, Draft},
+    names::Names,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -35,11 +36,19 @@ impl FormTarget {
     }
 }
 
-pub(super) async fn new(visitor: Visitor) -> Response {
-    page(&visitor, &FormTarget::new(), &Draft::new(), None).await
+/// Refuses those who may look at segments and not save them.
+fn check(visitor: &Visitor) -> PageResult<()> {
+    let scope = ScopeName::UsersWrite;
+    if visitor.may(scope) { Ok(()) } else { Err(Failure::missing_scope(scope.as_str())) }
+}
+
+pub(super) async fn new(visitor: Visitor) -> PageResult<Response> {
+    check(&visitor)?;
+    Ok(page(&visitor, &FormTarget::new(), &Draft::new(), None).await)
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
+    check(&visitor)?;
     let target = FormTarget::new();
     let Some(body) = body_to_save(&form) else {
         return Ok(changed_page(&visitor, &target, &form).await);
@@ -56,6 +65,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
+    check(&visitor)?;
     let saved: Segment = visitor.get(path(["segments", &id])).read().await?;
     let target = FormTarget { title: saved.name.clone(), action: saved.path() };
     let Some(body) = body_to_save(&form) else {
@@ -127,29 +137,9 @@ pub(super) async fn form(
     failure: Option<&Failure>,
 ) -> Markup {
     let (names, count) =
-        futures_util::future::join(names(visitor, draft), counted(visitor, draft)).await;
+        futures_util::future::join(Names::of(visitor, draft), counted(visitor, draft)).await;
     let action = &target.action;
     Builder { visitor, draft, names: &names, action, failure, count: &count }.form()
-}
-
-/// The names that the rows of a draft choose from.
-async fn names(visitor: &Visitor, draft: &Draft) -> Names {
-    #[derive(Deserialize)]
-    struct Page {
-        data: Vec<Named>,
-    }
-    let Rules::Rows(rows) = &draft.rules else { return Names::default() };
-    let has = |kind: &str| rows.groups.iter().flat_map(|it| &it.rows).any(|row| row.kind == kind);
-    let mut names = Names::default();
-    if has("segment") {
-        let page: PageResult<Page> = visitor.get("/segments").query("limit", "200").read().await;
-        names.segments = page.map(|page| page.data).unwrap_or_default();
-    }
-    // Without the scope, ids are shown in their stead.
-    if has("list") && visitor.may(ScopeName::SettingsRead) {
-        names.lists = visitor.get("/lists").read().await.unwrap_or_default();
-    }
-    names
 }
 
 #[derive(Deserialize)]

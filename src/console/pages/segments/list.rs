@@ -1,6 +1,6 @@
 //! The list of segments.
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
@@ -8,6 +8,7 @@ use web::auth::ScopeName;
 use super::{ENTRY, NEW, Segment};
 use crate::{
     failure::PageResult,
+    query::Query,
     view::{self, Column},
     visitor::Visitor,
 };

@@ -4,6 +4,7 @@ mod builder;
 mod draft;
 mod editor;
 mod list;
+mod names;
 mod row;
 mod show;
 

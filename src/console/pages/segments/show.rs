@@ -1,9 +1,6 @@
 //! The page of a segment: its rules, its members, and whom it shares with another.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use futures_util::future;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -14,13 +11,14 @@ use web::auth::ScopeName;
 
 use super::{
     ENTRY, Reach, Segment,
-    builder::Named,
     draft::Draft,
     editor::{self, FormTarget},
+    names::Named,
 };
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Confirmation, Tab, Tone},
     visitor::{Form, Visitor},
 };

@@ -1,6 +1,6 @@
 //! The audit log: who changed the settings of the workspace.
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use http::StatusCode;
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Tab;
 use crate::{
     failure::PageResult,
+    query::Query,
     view::{self, Moment, Tone},
     visitor::Visitor,
 };

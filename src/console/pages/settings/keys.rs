@@ -1,9 +1,6 @@
 //! Keys: making one, which is shown once, and revoking one.
 
-use axum::{
-    extract::{Path, Query},
-    response::Response,
-};
+use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -15,6 +12,7 @@ use super::{Tab, snippets};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Confirmation, Field, Tone},
     visitor::{Form, Visitor},
 };

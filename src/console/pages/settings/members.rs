@@ -1,7 +1,7 @@
 //! Members: adding one, their roles, the link that sets a password, and removing one.
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::{Path, State},
     response::Response,
 };
 use http::{Method, StatusCode};
@@ -15,6 +15,7 @@ use super::{Tab, sessions};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     state::ConsoleState,
     view::{self, Choice, Column, Confirmation, Field, Kind},
     visitor::{Form, Visitor},

@@ -1,6 +1,6 @@
 //! A channel's ledger: its rows, the search for an identifier, and taking one out.
 
-use axum::{extract::Query, response::Response};
+use axum::response::Response;
 use futures_util::future;
 use http::{Method, StatusCode};
 use kernel::Timestamp;
@@ -17,6 +17,7 @@ use super::{
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    query::Query,
     view::{self, Choice, Column, Confirmation, Field, Kind, Tab, Tone},
     visitor::{Form, Visitor},
 };

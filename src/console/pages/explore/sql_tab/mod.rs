@@ -15,7 +15,7 @@ use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use self::answer::{Answer, Rows};
-use super::{ENTRY, shell::quoted};
+use super::{Asked, ENTRY, shell::quoted};
 use crate::{
     failure::{Failure, PageResult},
     view::{self, Chart, Column, Field, Kind, Sources, Unit},
@@ -24,6 +24,8 @@ use crate::{
 
 /// The tab's name in the address.
 const TAB: &str = "sql";
+/// The path of answers as files.
+const CSV: &str = "/console/explore/csv";
 /// Bytes of a statement, which its address has to hold.
 const STATEMENT_BYTES_MAX: usize = 4_000;
 /// Bytes of an error of ClickHouse that are read.
@@ -54,28 +56,36 @@ pub(super) fn is_open_to(visitor: &Visitor) -> bool {
     visitor.may(ScopeName::AnalyticsSql)
 }
 
-pub(super) async fn show(visitor: Visitor, statement: &str) -> PageResult<Response> {
+pub(super) async fn show(visitor: Visitor, statement: &str, wanted: Asked) -> PageResult<Response> {
     require_scope(&visitor)?;
     let fault = too_long(statement);
-    let schema = schema::card(&visitor).await;
-    let answer = match statement {
-        "" => None,
-        _ if fault.is_some() => None,
-        statement => Some(answer::ask(&visitor, statement).await),
+    let answer = match wanted {
+        _ if statement.is_empty() || fault.is_some() => super::placed(&html! {}),
+        Asked::Form => {
+            super::soon(answered(&visitor, statement), &href(ENTRY.path, statement)).await
+        }
+        Asked::Answer | Asked::Both => super::placed(&answered(&visitor, statement).await),
     };
+    if wanted == Asked::Answer {
+        return Ok(view::part(StatusCode::OK, &answer));
+    }
+    let schema = schema::card(&visitor).await;
     let content = html! {
         h1 { "Explore" }
         (super::tabs(&visitor, None))
         (form(statement, fault.as_deref()))
-        @match &answer {
-            Some(Ok(answer)) => (shown(&visitor, statement, answer)),
-            Some(Err(failure)) => (view::alert(&failure.text())),
-            None => "",
-        }
+        (answer)
         (schema)
     };
     let status = if fault.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     Ok(visitor.page_with(status, &ENTRY, "SQL", &content))
+}
+
+async fn answered(visitor: &Visitor, statement: &str) -> Markup {
+    match answer::ask(visitor, statement).await {
+        Ok(answer) => shown(visitor, statement, &answer),
+        Err(failure) => view::alert(&failure.text()),
+    }
 }
 
 fn require_scope(visitor: &Visitor) -> PageResult<()> {
@@ -106,7 +116,7 @@ fn form(statement: &str, fault: Option<&str>) -> Markup {
 
 fn shown(visitor: &Visitor, statement: &str, answer: &Answer) -> Markup {
     let sources =
-        Sources { api: command(visitor, statement), sql: None, csv: Some(csv_address(statement)) };
+        Sources { api: command(visitor, statement), sql: None, csv: Some(href(CSV, statement)) };
     html! {
         section class="card" {
             h2 { "Answer" }
@@ -158,10 +168,11 @@ fn command(visitor: &Visitor, statement: &str) -> Option<String> {
     ))
 }
 
-fn csv_address(statement: &str) -> String {
+/// The address of a statement below a path.
+fn href(path: &str, statement: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     pairs.append_pair("tab", TAB).append_pair("sql", statement);
-    format!("/console/explore/csv?{}", pairs.finish())
+    format!("{path}?{}", pairs.finish())
 }
 
 /// Every row of a statement as CSV.
@@ -201,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_address_has_the_statement() {
-        let address = csv_address("SELECT 'a&b' + 1");
+        let address = href(CSV, "SELECT 'a&b' + 1");
         let query = address.split_once('?').unwrap().1;
         assert_eq!(statement(query).as_deref(), Some("SELECT 'a&b' + 1"));
         assert_eq!(statement("tab=sql").as_deref(), Some(""));

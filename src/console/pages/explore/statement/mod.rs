@@ -18,29 +18,40 @@ const ORDERS: &str = "Order Completed";
 const NUMBER: &str =
     r"^[ \\t\\r\\n]*[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?[ \\t\\r\\n]*$";
 
+/// A statement, or why there is none: the end of a sentence.
+pub(super) type Statement = Result<String, &'static str>;
+
+const NO_FILTER: &str = "a filter has an operator or a path that has no plain form over the views";
+const NO_INTERVAL: &str = "the views have no such interval";
+const NO_METRIC: &str = "the property of its metric is a path into objects";
+const NO_RANGE: &str = "its range cannot be read";
+
 /// The statement of a question about trends; none for what the views cannot answer in one plain statement.
 ///
 /// It has a row for each interval with events, and for each value of a breakdown: the chart also has intervals without
-/// events, and adds up the values beyond the largest.
-pub(super) fn trends(asked: &Address, zone: Zone) -> Option<String> {
-    if asked.breakdown.starts_with("profile:") || !asked.compare.is_empty() {
-        return None;
+/// events, and may add up values beyond the largest.
+pub(super) fn trends(asked: &Address, zone: Zone) -> Statement {
+    if asked.breakdown.starts_with("profile:") {
+        return Err("it is broken down by an attribute of people");
+    }
+    if !asked.compare.is_empty() {
+        return Err("it compares with the period before");
     }
     let zone = quoted(zone.name());
-    let mut keys = interval(&asked.interval, &zone)?;
+    let mut keys = interval(&asked.interval, &zone).ok_or(NO_INTERVAL)?;
     if asked.events.len() > 1 {
         keys.push(Key::new("event_name", "event_name"));
     }
     if !asked.breakdown.is_empty() {
         keys.push(Key::new("breakdown", &label(&asked.breakdown)));
     }
-    let mut rules = filters(&asked.filters)?;
-    rules.insert(0, range(asked, &zone)?);
+    let mut rules = filters(&asked.filters).ok_or(NO_FILTER)?;
+    rules.insert(0, range(asked, &zone).ok_or(NO_RANGE)?);
     if !asked.events.is_empty() {
         rules.insert(0, named(&asked.events));
     }
     let columns: Vec<String> = keys.iter().map(Key::column).collect();
-    let value = format!("{} AS value", metric(&asked.metric, &asked.field)?);
+    let value = format!("{} AS value", metric(&asked.metric, &asked.field).ok_or(NO_METRIC)?);
     let columns: Vec<String> = columns.into_iter().chain([value]).collect();
     let mut statement = format!(
         "SELECT {}\nFROM {}\nWHERE {}",
@@ -54,7 +65,7 @@ pub(super) fn trends(asked: &Address, zone: Zone) -> Option<String> {
         // Writing to a string does not fail.
         let _ = write!(statement, "\nGROUP BY {names}\nORDER BY {names}");
     }
-    Some(statement)
+    Ok(statement)
 }
 
 /// What rows are grouped by.
@@ -261,7 +272,7 @@ mod tests {
     use super::*;
 
     fn of(query: &str) -> Option<String> {
-        trends(&Address::read(query), Zone::UTC)
+        trends(&Address::read(query), Zone::UTC).ok()
     }
 
     #[test]

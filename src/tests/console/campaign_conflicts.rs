@@ -227,12 +227,12 @@ async fn the_focus_is_on_the_faults_and_links_lead_to_their_fields() {
     tab.go(&format!("{}/console/campaigns/new", server().url)).await;
     tab.value("(() => { document.getElementById('variants[0].weight').value = 'many'; document.getElementById('variants[0].message.html').value = '{{ broken'; return true; })()").await;
     tab.click("button.primary[value=save]").await;
-    tab.until("document.activeElement.classList.contains('fault-summary')").await;
+    tab.until("document.activeElement?.classList.contains('fault-summary')").await;
     tab.click(".fault-summary a[href='#variants%5B0%5D%2Eweight']").await;
-    tab.until("document.activeElement.id === 'variants[0].weight'").await;
+    tab.until("document.activeElement?.id === 'variants[0].weight'").await;
     // Into the editor of code, too.
     tab.click(".fault-summary a[href='#variants%5B0%5D%2Emessage%2Ehtml']").await;
-    tab.until("!!document.activeElement.closest('.CodeMirror')").await;
+    tab.until("!!document.activeElement?.closest('.CodeMirror')").await;
     // What the browser reports is the answer to the form alone.
     let errors = tab.errors();
     assert!(errors.iter().all(|it| it.contains("status of 400")), "{errors:?}");

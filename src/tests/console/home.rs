@@ -58,7 +58,8 @@ async fn the_number_of_events_grows_in_a_browser() {
     eventually("the page counts them", || async {
         let event = json!({"userId": "ann", "eventName": "Seen"});
         workspace.api.post("/events/track", &event, 200).await;
-        let shown = "document.querySelector('#events-per-minute .figure-value').textContent";
+        let shown =
+            "document.querySelector('#events-per-minute .figure-value')?.textContent ?? '0'";
         (tab.value(shown).await != json!("0")).then_some(())
     })
     .await;

@@ -152,9 +152,17 @@ impl SendQueues {
         self.opened.notify_waiters();
     }
 
-    /// Waits until a queue is opened or a batch ends, or for so long.
-    pub(crate) async fn changed(&self, longest: Duration) {
-        drop(tokio::time::timeout(longest, self.opened.notified()).await);
+    /// Waits until a queue is opened, a batch ends, or what a queue waits for is due, or for so long.
+    pub(crate) async fn changed(&self, now: Timestamp, longest: Duration) {
+        let pause = self.next(now).map_or(longest, |at| at.duration_since(now).min(longest));
+        drop(tokio::time::timeout(pause, self.opened.notified()).await);
+    }
+
+    /// When the first of the queues that wait has something due.
+    fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let scheduler = self.scheduler.lock();
+        let waiting = scheduler.queues.values().filter(|state| state.has_more);
+        waiting.filter_map(|state| state.not_before).filter(|at| *at > now).min()
     }
 }
 
@@ -228,7 +236,9 @@ mod tests {
         queues.pick(at(0)).unwrap();
         queues.end(queue(1), &BatchReport { wait_until: Some(at(100)), ..BatchReport::default() });
         assert_eq!(queues.pick(at(99)), None);
+        assert_eq!(queues.next(at(99)), Some(at(100)), "senders do not sleep beyond it");
         assert!(queues.pick(at(100)).is_some());
+        assert_eq!(queues.next(at(100)), None);
     }
 
     #[test]

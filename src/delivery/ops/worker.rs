@@ -248,8 +248,9 @@ impl Worker {
         let mut backoff = failure_backoff();
         while !self.is_stopping() {
             heartbeat.beat();
-            let Some((queue, size)) = queues.pick(self.app.clock().now()) else {
-                self.wait(queues.changed(POLL_INTERVAL)).await;
+            let now = self.app.clock().now();
+            let Some((queue, size)) = queues.pick(now) else {
+                self.wait(queues.changed(now, POLL_INTERVAL)).await;
                 continue;
             };
             let mut turn = Turn { queues: &queues, queue, report: BatchReport::default() };

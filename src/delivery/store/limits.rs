@@ -69,9 +69,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// When the bucket has a token for a message again.
+    /// When the bucket has the messages of a quarter of a second again, at least one: a fast campaign leaves in batches.
     pub(crate) fn next(&self, now: Timestamp) -> Timestamp {
-        let seconds = ((1.0 - self.available).max(0.0) / self.per_second).min(3600.0);
+        let wanted = (self.per_second / 4.0).max(1.0);
+        let seconds = ((wanted - self.available).max(0.0) / self.per_second).min(3600.0);
         #[expect(clippy::cast_possible_truncation, reason = "at most an hour")]
         let ms = (seconds * 1000.0).ceil() as i64;
         Timestamp::from_millis(now.millis().saturating_add(ms.max(1)))

@@ -1,28 +1,36 @@
-//! `GET /campaigns/:campaignId/recurring-status`.
+//! `GET /campaigns/:campaignId/recurring-status`, and `POST /campaigns/preview-schedule`.
 
 use axum::{Json, extract::State};
-use kernel::{CampaignId, Timestamp, zone::Zone};
+use kernel::{
+    CampaignId, Timestamp,
+    fields::{Fields, FromFields, describe::described},
+    zone::Zone,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, PathOf},
+    http::{ApiResult, Body, PathOf},
 };
 
-use super::who;
+use super::{BODY_BYTES_MAX, who};
 use crate::{
     CampaignState,
     model::{
         Status,
-        settings::{end_date::EndDate, recurring::Frequency},
+        settings::{
+            end_date::EndDate,
+            recurring::{Frequency, RecurringSchedule},
+        },
         trial::{Phase, Trial},
     },
-    ops::{self, RecurringStatus},
+    ops::{self, RecurringStatus, UnsavedSchedule, Upcoming},
 };
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
-    OpenApiRouter::new().routes(routes!(recurring_status))
+    OpenApiRouter::new().routes(routes!(recurring_status)).routes(routes!(preview_schedule))
 }
 
 /// The status of a recurring campaign.
@@ -108,4 +116,63 @@ async fn recurring_status(
 ) -> ApiResult<Json<RecurringAnswer>> {
     let found = ops::recurring_status(&app, &who(&caller), id).await?;
     Ok(Json(found.into()))
+}
+
+described!(
+    /// A schedule that is not saved.
+    UnsavedSchedule as "SchedulePreviewFields"
+);
+
+impl FromFields for UnsavedSchedule {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            schedule: body
+                .required("recurringSchedule")
+                .about("The schedule, in the shape of a campaign's.")
+                .as_type::<RecurringSchedule>()
+                .object(),
+            zone: body
+                .optional("scheduledTimezone")
+                .about("The IANA zone of a schedule without one; defaults to the workspace's.")
+                .parsed(Zone::UTC, Zone::parse),
+            campaign: body
+                .optional("campaignId")
+                .about("The campaign whose occurrences so far count for `maxOccurrences`.")
+                .as_type::<CampaignId>()
+                .parsed(CampaignId::new(Uuid::nil()), |text| {
+                    text.parse().map_err(|_| "must be a UUID".to_owned())
+                }),
+        }
+    }
+}
+
+/// The next occurrences of a schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SchedulePreview {
+    /// The zone of its times.
+    #[schema(value_type = String)]
+    timezone: Zone,
+    /// At most the next five.
+    #[schema(value_type = Vec<String>)]
+    upcoming: Vec<Timestamp>,
+}
+
+/// Computes the next occurrences of a schedule that is not saved.
+#[utoipa::path(
+    post,
+    path = "/campaigns/preview-schedule",
+    tag = "campaigns",
+    request_body = UnsavedSchedule,
+    responses(
+        (status = 200, body = SchedulePreview),
+        (status = 404, description = "no such campaign"),
+    )
+)]
+async fn preview_schedule(
+    State(app): State<CampaignState>,
+    caller: Caller<scope::CampaignsRead>,
+    Body(unsaved): Body<UnsavedSchedule, BODY_BYTES_MAX>,
+) -> ApiResult<Json<SchedulePreview>> {
+    let Upcoming { zone, at } = ops::upcoming_of(&app, &who(&caller), unsaved).await?;
+    Ok(Json(SchedulePreview { timezone: zone, upcoming: at }))
 }

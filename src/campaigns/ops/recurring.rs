@@ -55,6 +55,44 @@ pub async fn recurring_status(
     Ok(RecurringStatus { campaign, schedule: *schedule, zone, completed, upcoming, trial })
 }
 
+/// A schedule that is not saved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnsavedSchedule {
+    pub schedule: RecurringSchedule,
+    /// The zone of the campaign, where the schedule has none of its own.
+    pub zone: Option<Zone>,
+    /// The campaign whose occurrences count, where it is saved.
+    pub campaign: Option<CampaignId>,
+}
+
+/// When a schedule is due next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upcoming {
+    pub zone: Zone,
+    pub at: Vec<Timestamp>,
+}
+
+/// The next occurrences of a schedule that is not saved. Those that the campaign had so far count for its limit.
+///
+/// # Errors
+/// Not found for an unknown campaign.
+pub async fn upcoming_of(
+    app: &CampaignState,
+    who: &Who,
+    unsaved: UnsavedSchedule,
+) -> Result<Upcoming> {
+    let UnsavedSchedule { schedule, zone, campaign } = unsaved;
+    let completed = match campaign {
+        Some(id) => find(app, who.workspace, id).await?.state.occurrence,
+        None => 0,
+    };
+    let completed = u32::try_from(completed).unwrap_or(0);
+    let workspace_zone = who.zone.parse().unwrap_or(Zone::UTC);
+    let schedule = schedule.in_zone(zone.unwrap_or(workspace_zone));
+    let at = upcoming(&schedule, workspace_zone, app.clock().now(), completed, UPCOMING_MAX);
+    Ok(Upcoming { zone: schedule.zone(workspace_zone), at })
+}
+
 pub(super) fn refuse_others(campaign: &Campaign) -> Result<()> {
     if campaign.definition.kind() == CampaignKind::Recurring {
         return Ok(());

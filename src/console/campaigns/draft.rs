@@ -22,6 +22,7 @@ pub(super) const AUDIENCE_ID: &str = "audience.id";
 pub(super) const TARGETING: &str = "targeting";
 pub(super) const LIST: &str = "subscriptionCategoryId";
 pub(super) const OTHER: &str = "other";
+const SCHEDULE: &str = "recurringSchedule";
 
 /// What a button of the form does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,6 +274,18 @@ impl Draft {
         let variant = body.get("variants").and_then(|variants| variants.get(at));
         let variant = variant.and_then(Value::as_object).cloned().unwrap_or_default();
         if errors.is_empty() { Ok(variant) } else { Err(errors) }
+    }
+
+    /// The schedule for the API, as it is typed.
+    ///
+    /// # Errors
+    /// Its fields whose JSON cannot be read, in the words of the API's errors.
+    pub(super) fn schedule(&self) -> Result<Map<String, Value>, Vec<String>> {
+        let (mut body, mut errors) = (Map::new(), Vec::new());
+        let is_its = |field: &Named| root_of(&field.name) == SCHEDULE;
+        self.put_into(&mut body, &mut errors, self.fields().into_iter().filter(is_its));
+        let schedule = body.get(SCHEDULE).and_then(Value::as_object).cloned().unwrap_or_default();
+        if errors.is_empty() { Ok(schedule) } else { Err(errors) }
     }
 
     fn empty_variants(&self) -> Map<String, Value> {

@@ -2,23 +2,21 @@
 
 use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
-use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
 use super::{
-    Campaign, ENTRY, Whole, conflict,
+    Campaign, ENTRY, NEW_TYPED, NEW_UPCOMING, Whole, conflict,
     draft::{AUDIENCE, Change, Draft},
     find,
     form::{CampaignForm, Choosable, Names},
-    frame, progress,
+    frame, progress, upcoming,
 };
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
-    view,
     visitor::{Form, Visitor},
 };
 
@@ -55,7 +53,8 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response>
 }
 
 async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -> Response {
-    let names = names(visitor, draft).await;
+    let (names, occurrences) =
+        futures_util::future::join(names(visitor, draft), upcoming::of(visitor, draft, None)).await;
     let form = CampaignForm {
         visitor,
         draft,
@@ -65,8 +64,9 @@ async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -
         conflict: None,
         is_open: true,
         is_fixed: false,
-        occurrences: &html! {},
-        preview: None,
+        occurrences: &occurrences,
+        upcoming: NEW_UPCOMING,
+        preview: NEW_TYPED,
     };
     let content = html! {
         p { a href=(ENTRY.path) { "Campaigns" } }
@@ -195,11 +195,10 @@ async fn page_with(visitor: &Visitor, whole: &Whole, state: FormState<'_>) -> Re
     let draft = typed.unwrap_or(&saved);
     let (names, occurrences, progress) = futures_util::future::join3(
         names(visitor, draft),
-        occurrences(visitor, campaign),
+        upcoming::of(visitor, draft, Some(whole)),
         progress::card(visitor, campaign, &progress::Asked::default()),
     )
     .await;
-    let preview = campaign.path_of("typed");
     let is_over = matches!(campaign.status.as_str(), "archived" | "cancelled");
     let form = CampaignForm {
         visitor,
@@ -211,7 +210,8 @@ async fn page_with(visitor: &Visitor, whole: &Whole, state: FormState<'_>) -> Re
         is_open: visitor.may(ScopeName::CampaignsWrite) && !is_over,
         is_fixed: campaign.started_at.is_some(),
         occurrences: &occurrences,
-        preview: Some(&preview),
+        upcoming: &campaign.path_of("upcoming"),
+        preview: &campaign.path_of("typed"),
     };
     let content = html! {
         @if let Some(failure) = failure.filter(|_| typed.is_none()) { (frame::refusal(failure)) }
@@ -223,27 +223,6 @@ async fn page_with(visitor: &Visitor, whole: &Whole, state: FormState<'_>) -> Re
         (form.form())
     };
     frame::page(visitor, campaign, frame::Page::Edit, failure, &content)
-}
-
-#[derive(Deserialize)]
-struct Recurring {
-    upcoming: Vec<Timestamp>,
-    timezone: String,
-}
-
-/// The next occurrences by the clock of the schedule's zone.
-async fn occurrences(visitor: &Visitor, campaign: &Campaign) -> Markup {
-    if campaign.send_type != "recurring" {
-        return html! {};
-    }
-    let call = visitor.get(path(["campaigns", &campaign.id, "recurring-status"]));
-    let Ok(Recurring { upcoming, timezone }) = call.read().await else { return html! {} };
-    let zone = timezone.parse().unwrap_or_else(|_| visitor.zone());
-    html! {
-        h3 { "Next occurrences, as saved" }
-        @if upcoming.is_empty() { p class="quiet" { "None." } }
-        ol { @for at in upcoming { li { (view::exact(at, zone)) } } }
-    }
 }
 
 /// The names that the form chooses from.

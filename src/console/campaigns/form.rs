@@ -44,9 +44,12 @@ pub(super) struct CampaignForm<'f> {
     pub(super) is_open: bool,
     /// Whether channel and send type stay as they are: it was live.
     pub(super) is_fixed: bool,
+    /// The next occurrences of a recurring campaign.
     pub(super) occurrences: &'f Markup,
-    /// Where the message is rendered as it is typed; none before the campaign is saved.
-    pub(super) preview: Option<&'f str>,
+    /// Where they are computed while the schedule is typed.
+    pub(super) upcoming: &'f str,
+    /// Where the message is rendered as it is typed.
+    pub(super) preview: &'f str,
 }
 
 impl CampaignForm<'_> {
@@ -309,9 +312,6 @@ impl CampaignForm<'_> {
         if !self.visitor.may(ScopeName::UsersRead) {
             return html! {};
         }
-        let Some(address) = self.preview else {
-            return html! { p class="quiet" { "A preview for a person is shown here once the campaign is saved." } };
-        };
         let device = draft.text(typed::DEVICE);
         let ids: Vec<(String, String)> = (0..draft.variants())
             .map(|at| (at.to_string(), draft.text(&format!("variants[{at}].name")).to_owned()))
@@ -326,7 +326,7 @@ impl CampaignForm<'_> {
                     (view::select(typed::VARIANT, "Variant shown", draft.text(typed::VARIANT), &variants))
                 }
                 (view::select(typed::DEVICE, "Width", device, &trial::DEVICES))
-                button class="button" type="submit" formnovalidate formaction=(address)
+                button class="button" type="submit" formnovalidate formaction=(self.preview)
                     formtarget=(typed::FRAME) data-follows-typing { "Show as typed" }
             }
             iframe class={ "device " (device) } sandbox="" name=(typed::FRAME)
@@ -346,8 +346,14 @@ impl CampaignForm<'_> {
             } @else {
                 (self.deciding(&self.choose("sendType", "Sent", &send_types)))
             }
-            (self.all(fields::schedule(send_type)))
-            @if send_type == "recurring" { (self.occurrences) }
+            @if send_type == "recurring" {
+                div hx-post=(self.upcoming) hx-trigger="input delay:400ms" hx-target="#occurrences" {
+                    (self.all(fields::schedule(send_type)))
+                }
+                div id="occurrences" aria-live="polite" { (self.occurrences) }
+            } @else {
+                (self.all(fields::schedule(send_type)))
+            }
         }
     }
 

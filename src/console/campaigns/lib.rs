@@ -24,6 +24,7 @@ mod results;
 mod sent_content;
 mod trial;
 mod typed;
+mod upcoming;
 mod values;
 mod variant_report;
 mod versions;
@@ -55,12 +56,17 @@ pub const ENTRY: Entry =
     Entry { name: "Campaigns", path: "/console/campaigns", scopes: &[ScopeName::CampaignsRead] };
 /// The address of the form for a new campaign.
 const NEW: &str = "/console/campaigns/new";
+/// Where the message and the next occurrences of its form are asked for.
+const NEW_TYPED: &str = "/console/campaigns/new/typed";
+const NEW_UPCOMING: &str = "/console/campaigns/new/upcoming";
 
 /// The pages of campaigns, for people who are signed in.
 pub fn routes() -> Router<ConsoleState> {
     Router::new()
         .route(ENTRY.path, get(list::show).post(editor::create))
         .route(NEW, get(editor::new))
+        .route(NEW_TYPED, post(typed::show_unsaved))
+        .route(NEW_UPCOMING, post(upcoming::show_unsaved))
         .route("/console/campaigns/{campaignId}", get(editor::show).post(editor::update))
         .route("/console/campaigns/{campaignId}/do/{action}", post(actions::act))
         .route("/console/campaigns/{campaignId}/launch", get(launch::show))
@@ -68,6 +74,7 @@ pub fn routes() -> Router<ConsoleState> {
         .route("/console/campaigns/{campaignId}/message", get(trial::framed))
         .route("/console/campaigns/{campaignId}/clicks", get(heat::framed))
         .route("/console/campaigns/{campaignId}/typed", post(typed::show))
+        .route("/console/campaigns/{campaignId}/upcoming", post(upcoming::show))
         .route("/console/campaigns/{campaignId}/versions", get(versions::show))
         .route("/console/campaigns/{campaignId}/progress", get(progress::part))
         .route("/console/campaigns/{campaignId}/recipients", get(recipients::show))

@@ -36,9 +36,18 @@ const STYLE: &str = "body { display: flex; flex-direction: column; gap: 12px; ma
                      pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; } \
                      iframe { flex: 1; border: 0; border-top: 1px solid #d0d0d0; }";
 
-/// Shows the message of a form that is not saved.
+/// Shows the message of the form of a campaign.
 pub(super) async fn show(visitor: Visitor, Path(id): Path<String>, form: Form) -> Response {
-    let found = future::join(rendered(&visitor, &id, &form), preheader(&visitor, &id, &form)).await;
+    framed(&visitor, Some(&id), &form).await
+}
+
+/// Likewise before the campaign is saved.
+pub(super) async fn show_unsaved(visitor: Visitor, form: Form) -> Response {
+    framed(&visitor, None, &form).await
+}
+
+async fn framed(visitor: &Visitor, id: Option<&str>, form: &Form) -> Response {
+    let found = future::join(rendered(visitor, id, form), preheader(visitor, id, form)).await;
     let content = match found {
         (Ok(rendered), preheader) => message(&rendered, preheader.as_deref()),
         (Err(failure), _) => faults(&failure),
@@ -59,19 +68,26 @@ pub(super) async fn show(visitor: Visitor, Path(id): Path<String>, form: Form) -
     response
 }
 
-async fn rendered(visitor: &Visitor, id: &str, form: &Form) -> PageResult<Rendered> {
+async fn rendered(visitor: &Visitor, id: Option<&str>, form: &Form) -> PageResult<Rendered> {
     let (person, variant) = (person(form)?, variant(form)?);
-    ask(visitor, id, person, &variant).await
+    match id {
+        Some(id) => ask(visitor, id, person, &variant).await,
+        None => ask_unsaved(visitor, form, person, variant).await,
+    }
 }
 
 /// The preview text of an email as it is typed: it is rendered in the place of the subject, since it has no field in a
 /// rendered message.
-async fn preheader(visitor: &Visitor, id: &str, form: &Form) -> Option<String> {
+async fn preheader(visitor: &Visitor, id: Option<&str>, form: &Form) -> Option<String> {
     let (person, mut variant) = (person(form).ok()?, variant(form).ok()?);
     let message = variant.get_mut("message")?.as_object_mut()?;
     let typed = message.get("preheader").filter(|text| !text.is_null())?.clone();
     message.insert("subject".to_owned(), typed);
-    let rendered = ask(visitor, id, person, &variant).await.ok()?;
+    let rendered = match id {
+        Some(id) => ask(visitor, id, person, &variant).await,
+        None => ask_unsaved(visitor, form, person, variant).await,
+    };
+    let rendered = rendered.ok()?;
     rendered.message.get("subject").and_then(Value::as_str).map(str::to_owned)
 }
 
@@ -105,6 +121,35 @@ async fn ask(
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
     call.json(&body)?.read().await
+}
+
+/// Fields of a campaign that its message depends on, beside its variant.
+const SURROUNDINGS: [&str; 4] =
+    ["channel", "subscriptionCategoryId", "utmSettings", "channelConfig"];
+
+async fn ask_unsaved(
+    visitor: &Visitor,
+    form: &Form,
+    person: &str,
+    mut variant: Map<String, Value>,
+) -> PageResult<Rendered> {
+    let of_fields =
+        |errors| Failure { errors, ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request") };
+    let draft = Draft::of_form(form);
+    let mut campaign = draft.body().map_err(of_fields)?;
+    campaign.retain(|name, _| SURROUNDINGS.contains(&name.as_str()));
+    // Alone, it has all of the weight.
+    variant.insert("weight".to_owned(), json!(100));
+    campaign.insert("variants".to_owned(), json!([variant]));
+    let body = json!({"userId": person, "campaign": campaign});
+    let call = visitor.call(Method::POST, "/campaigns/preview-message").json(&body)?;
+    call.read().await.map_err(|failure| {
+        let errors = failure.errors.iter().map(|error| {
+            let error = error.strip_prefix("campaign.").unwrap_or(error);
+            error.replacen("variants[0]", "variant", 1)
+        });
+        Failure { errors: errors.collect(), ..failure }
+    })
 }
 
 /// What an inbox or a phone shows of a message: an email as subject, preview text and HTML, others field by field.

@@ -93,5 +93,6 @@ pub fn previews() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new()
         .routes(routes!(preview_launch::preview_launch))
         .routes(routes!(render::preview_message))
+        .routes(routes!(render::preview_unsaved_message))
         .routes(routes!(eligibility::campaign_eligibility))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{email_with, id, made, put, read};
+use super::{email_with, id, made, put, read, recurring};
 use crate::kit::Workspace;
 
 fn scheduled(at: &str, zone: Option<&str>) -> Value {
@@ -83,6 +83,12 @@ async fn upcoming(workspace: &Workspace, schedule: Value) -> Vec<String> {
     assert!(campaign["recurringSchedule"]["timezone"].is_string());
     let path = format!("/campaigns/{}/recurring-status", id(&campaign));
     let status = workspace.api.get(path, 200).await.json();
+    // The schedule is due at the same times before it is saved.
+    let unsaved = json!({"recurringSchedule": body["recurringSchedule"]});
+    let unsaved = workspace.api.post("/campaigns/preview-schedule", &unsaved, 200).await.json();
+    for field in ["timezone", "upcoming"] {
+        assert_eq!(unsaved[field], status[field], "{body}");
+    }
     let upcoming = status["upcoming"].as_array().unwrap();
     assert_eq!(status["nextOccurrenceAt"], upcoming.first().cloned().unwrap_or_default());
     upcoming.iter().map(|at| at.as_str().unwrap().to_owned()).collect()
@@ -117,6 +123,45 @@ async fn schedules_of_every_frequency_are_due_at_their_times() {
     assert_eq!(upcoming(&workspace, twice).await.len(), 2);
     let over = json!({"frequency": "daily", "timezone": "UTC", "endDate": "2020-01-01"});
     assert_eq!(upcoming(&workspace, over).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_schedule_that_is_not_saved_is_due_by_the_clock_of_its_campaign() {
+    let workspace = Workspace::new().await;
+    let preview = async |body: Value, status: u16| {
+        workspace.api.post("/campaigns/preview-schedule", &body, status).await
+    };
+    let schedule = json!({"frequency": "daily", "timeOfDay": "06:30", "maxOccurrences": 3});
+    let body = json!({"recurringSchedule": schedule, "scheduledTimezone": "Asia/Kolkata"});
+    let answer = preview(body, 200).await.json();
+    assert_eq!(answer["timezone"], "Asia/Kolkata");
+    let upcoming = answer["upcoming"].as_array().unwrap();
+    assert_eq!(upcoming.len(), 3);
+    assert!(upcoming.iter().all(|at| at.as_str().unwrap().ends_with("T01:00:00.000Z")), "{answer}");
+    let campaign = made(&workspace.api, &recurring("Daily")).await;
+    let body = json!({"recurringSchedule": schedule, "campaignId": campaign["id"]});
+    assert_eq!(preview(body, 200).await.json()["upcoming"].as_array().unwrap().len(), 3);
+    let theirs = made(&Workspace::new().await.api, &recurring("Daily")).await;
+    preview(json!({"recurringSchedule": schedule, "campaignId": theirs["id"]}), 404).await;
+    for (body, problem) in [
+        (json!({}), "recurringSchedule is required"),
+        (
+            json!({"recurringSchedule": {"frequency": "hourly"}}),
+            "recurringSchedule.frequency must be one of: daily, weekly, monthly, custom",
+        ),
+        (
+            json!({"recurringSchedule": {"frequency": "daily", "timeOfDay": "25:00"}}),
+            "recurringSchedule.timeOfDay must be",
+        ),
+        (json!({"recurringSchedule": schedule, "campaignId": "x"}), "campaignId must be a UUID"),
+        (
+            json!({"recurringSchedule": schedule, "scheduledTimezone": "Mars/North"}),
+            "scheduledTimezone must be",
+        ),
+    ] {
+        let errors = preview(body, 400).await.errors();
+        assert!(errors.iter().any(|error| error.starts_with(problem)), "{problem}: {errors:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,33 +8,28 @@ use super::{
 };
 use crate::kit::{BrowserTab, Workspace, eventually, server};
 
-#[tokio::test]
-async fn a_message_is_shown_as_it_is_typed_for_a_person() {
-    let workspace = Workspace::new().await;
-    let ann = json!({"externalId": "ann", "email": "ann@example.test", "attributes": {"firstName": "Ann"}});
-    workspace.api.post("/users", &ann, 201).await;
-    let body = json!({"name": "Spring", "channel": "email", "variants": [
-        {"id": "a", "name": "A", "weight": 100, "message": {"subject": "Saved", "html": "<p>{{ unsubscribe_url }}</p>"}}]});
-    let address = made(&workspace, &body).await;
-    let person = Person::signed_in(&workspace, "*").await;
-    has(&person.get(&address).await, &["formtarget=\"typed-message\"", "name=\"preview.person\""]);
-    has(&person.get("/console/campaigns/new").await, &["once the campaign is saved"]);
+/// The fields of a form with a message.
+fn message(
+    subject: &'static str,
+    html: &'static str,
+    who: &'static str,
+) -> [(&'static str, &'static str); 8] {
+    [
+        ("channel", "email"),
+        ("variants[0].id", "a"),
+        ("variants[0].name", ""),
+        ("variants[0].message.subject", subject),
+        ("variants[0].message.preheader", "For {{ user.firstName }} alone"),
+        ("variants[0].message.html", html),
+        ("preview.person", who),
+        ("preview.variant", "0"),
+    ]
+}
 
-    let typed = format!("{address}/typed");
-    let form = |subject: &'static str, html: &'static str, who: &'static str| {
-        [
-            ("channel", "email"),
-            ("variants[0].id", "a"),
-            ("variants[0].name", ""),
-            ("variants[0].message.subject", subject),
-            ("variants[0].message.preheader", "For {{ user.firstName }} alone"),
-            ("variants[0].message.html", html),
-            ("preview.person", who),
-            ("preview.variant", "0"),
-        ]
-    };
+/// The frame of a form shows its message for a person, or what is wrong.
+async fn is_shown(person: &Person, typed: &str) {
     let seen = person
-        .post(&typed, &form("Hi {{ user.firstName }}", "<b>New</b> </p><script>", "ann"))
+        .post(typed, &message("Hi {{ user.firstName }}", "<b>New</b> </p><script>", "ann"))
         .await;
     assert_eq!(seen.status, 200, "{}", seen.text);
     has(&seen, &["Hi Ann", "srcdoc=\"", "&lt;b&gt;New&lt;/b&gt;", "sandbox"]);
@@ -49,18 +44,114 @@ async fn a_message_is_shown_as_it_is_typed_for_a_person() {
         "{policy}"
     );
     for (form, says) in [
-        (form("{{ broken", "x", "ann"), "variant.message.subject"),
-        (form("Hi", "x", "unknown"), "User not found"),
-        (form("Hi", "x", ""), "Type the id of a person"),
+        (message("{{ broken", "x", "ann"), "variant.message.subject"),
+        (message("Hi", "x", "unknown"), "User not found"),
+        (message("Hi", "x", ""), "Type the id of a person"),
     ] {
-        has(&person.post(&typed, &form).await, &[says]);
+        has(&person.post(typed, &form).await, &[says]);
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_shown_as_it_is_typed_for_a_person() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test", "attributes": {"firstName": "Ann"}});
+    workspace.api.post("/users", &ann, 201).await;
+    let body = json!({"name": "Spring", "channel": "email", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": {"subject": "Saved", "html": "<p>{{ unsubscribe_url }}</p>"}}]});
+    let address = made(&workspace, &body).await;
+    let person = Person::signed_in(&workspace, "*").await;
+    has(&person.get(&address).await, &["formtarget=\"typed-message\"", "name=\"preview.person\""]);
+    has(
+        &person.get("/console/campaigns/new").await,
+        &["formaction=\"/console/campaigns/new/typed\""],
+    );
+    let typed = format!("{address}/typed");
+    for typed in [&typed, "/console/campaigns/new/typed"] {
+        is_shown(&person, typed).await;
     }
     // Nothing was saved.
     assert_eq!(of(&workspace, &address).await["variants"][0]["message"]["subject"], "Saved");
-    assert_eq!(person.post_bare(&typed, &form("Hi", "x", "ann")).await.status, 403);
+    assert_eq!(person.post_bare(&typed, &message("Hi", "x", "ann")).await.status, 403);
     let reader = Person::signed_in(&workspace, "campaigns:read").await;
     assert!(!reader.get(&address).await.text.contains("preview.person"));
-    has(&reader.post(&typed, &form("Hi", "x", "ann")).await, &["users:read"]);
+    has(&reader.post(&typed, &message("Hi", "x", "ann")).await, &["users:read"]);
+}
+
+/// The fields of a form of a campaign that is sent every day at a time.
+fn daily(at: &'static str) -> [(&'static str, &'static str); 6] {
+    [
+        ("channel", "email"),
+        ("sendType", "recurring"),
+        ("recurringSchedule.frequency", "daily"),
+        ("recurringSchedule.timeOfDay", at),
+        ("recurringSchedule.timezone", "Asia/Kolkata"),
+        ("recurringSchedule.maxOccurrences", "2"),
+    ]
+}
+
+#[tokio::test]
+async fn the_next_occurrences_are_those_of_the_schedule_as_it_is_typed() {
+    let workspace = Workspace::new().await;
+    let body = json!({"name": "Daily", "channel": "email", "sendType": "recurring",
+        "recurringSchedule": {"frequency": "daily", "timeOfDay": "09:00", "timezone": "Europe/Berlin"},
+        "variants": [{"id": "a", "name": "A", "weight": 100, "message": {"subject": "Hi", "html": "<p>x</p>"}}]});
+    let address = made(&workspace, &body).await;
+    let person = Person::signed_in(&workspace, "*").await;
+    has(&person.get(&address).await, &["Next occurrences", "09:00:00 Europe/Berlin"]);
+    for of in [&address, "/console/campaigns/new"] {
+        let part = format!("{of}/upcoming");
+        let seen = person.post(&part, &daily("06:30")).await;
+        assert_eq!(seen.status, 200, "{}", seen.text);
+        assert_eq!(seen.text.matches("06:30:00 Asia/Kolkata").count(), 2, "{}", seen.text);
+        assert!(!seen.text.contains("<html"), "{}", seen.text);
+        has(&person.post(&part, &daily("25:00")).await, &["recurringSchedule.timeOfDay must be"]);
+        let unset = [("channel", "email"), ("sendType", "recurring")];
+        has(&person.post(&part, &unset).await, &["says how often"]);
+        let once = [("channel", "email"), ("sendType", "immediate")];
+        assert_eq!(person.post(&part, &once).await.text, "");
+        assert_eq!(person.post_bare(&part, &daily("06:30")).await.status, 403);
+    }
+    // A form that comes back has those of what was typed.
+    let fields = [&daily("06:30")[..], &[("name", ""), ("audience", "everyone"), ("do", "save")]];
+    let seen = person.post(&address, &fields.concat()).await;
+    assert_eq!(seen.status, 400);
+    has(&seen, &["06:30:00 Asia/Kolkata", "name-fault"]);
+    assert_eq!(
+        person.post("/console/campaigns/unknown/upcoming", &daily("06:30")).await.status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn the_next_occurrences_follow_what_is_typed() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!("SKIPPED the_next_occurrences_follow_what_is_typed: {reason}");
+        }
+    };
+    let workspace = Workspace::new().await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.go(&format!("{}/console/campaigns/new", server().url)).await;
+    let chosen = |id: &str, value: &str, event: &str| {
+        let (id, value, event) = (json!(id), json!(value), json!(event));
+        format!(
+            "(() => {{ const field = document.getElementById({id}); field.value = {value};\
+             field.dispatchEvent(new Event({event}, {{bubbles: true}})); return true; }})()"
+        )
+    };
+    tab.value(&chosen("sendType", "recurring", "change")).await;
+    tab.until("document.getElementById('occurrences')?.textContent.includes('says how often')")
+        .await;
+    tab.value(&chosen("recurringSchedule.frequency", "daily", "input")).await;
+    tab.value(&chosen("recurringSchedule.timeOfDay", "06:30", "input")).await;
+    tab.until("document.querySelectorAll('#occurrences li').length === 5").await;
+    tab.until("document.getElementById('occurrences').textContent.includes('06:30:00')").await;
+    tab.value(&chosen("recurringSchedule.timeOfDay", "25:00", "input")).await;
+    tab.until("document.getElementById('occurrences').textContent.includes('timeOfDay must be')")
+        .await;
+    assert_eq!(tab.errors(), [""; 0]);
 }
 
 #[tokio::test]

@@ -310,6 +310,40 @@ async fn what_prevents_a_launch_is_shown_and_a_time_schedules() {
     has(&person.get(&format!("{address}/launch")).await, &["It is scheduled"]);
 }
 
+/// A campaign that is not saved has the same message, and its faults are named.
+async fn is_shown_unsaved(workspace: &Workspace, campaign: &Value, saved: &Value) {
+    let preview = async |body: Value, status: u16| {
+        workspace.api.post("/campaigns/preview-message", &body, status).await
+    };
+    let mut unnamed = campaign.clone();
+    unnamed.as_object_mut().unwrap().remove("name");
+    let shown =
+        preview(json!({"userId": "ann", "campaign": unnamed, "variantId": "a"}), 200).await.json();
+    assert_eq!(shown["message"]["subject"], saved["subject"]);
+    assert_eq!((&shown["channel"], &shown["variantId"]), (&json!("email"), &json!("a")));
+    let mut broken = campaign.clone();
+    broken["variants"][0]["message"]["subject"] = json!("{{ broken");
+    let mut unweighted = campaign.clone();
+    unweighted["variants"][0]["weight"] = json!(101);
+    for (body, status, problem) in [
+        (json!({"userId": "ann"}), 400, "campaign is required"),
+        (json!({"campaign": campaign}), 400, "userId is required"),
+        (json!({"campaign": {}, "userId": "ann"}), 400, "campaign.channel is required"),
+        (json!({"campaign": broken, "userId": "ann"}), 400, "campaign.variants[0].message.subject"),
+        (json!({"campaign": unweighted, "userId": "ann"}), 400, "campaign.variants[0].weight"),
+        (
+            json!({"campaign": campaign, "userId": "ann", "variantId": "z"}),
+            400,
+            "variantId must be",
+        ),
+        (json!({"campaign": campaign, "userId": "unknown"}), 404, "User not found"),
+    ] {
+        let answer = preview(body, status).await;
+        assert!(answer.text.contains(problem), "{problem}: {}", answer.text);
+    }
+    assert_eq!(workspace.api.get("/campaigns", 200).await.json()["pagination"]["total"], 1);
+}
+
 #[tokio::test]
 async fn a_spam_check_and_a_preview_are_those_of_the_api() {
     let workspace = Workspace::new().await;
@@ -341,6 +375,7 @@ async fn a_spam_check_and_a_preview_are_those_of_the_api() {
     ] {
         workspace.api.post(&format!("/campaigns/{id}/preview"), &body, status).await;
     }
+    is_shown_unsaved(&workspace, &body, &preview["message"]).await;
 
     let person = Person::signed_in(&workspace, "*").await;
     let seen = person.get(&format!("{address}/test?person=ann&spam=on")).await;

@@ -97,6 +97,21 @@ pub(super) fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
         ),
         (
             "POST",
+            "/campaigns/preview-message",
+            "",
+            json!({"userId": ABSENT_USER, "campaign": {"channel": "sms", "variants": [
+                {"id": "a", "name": "A", "weight": 100, "message": {"body": "b"}}]}}),
+            "campaigns:read users:read",
+        ),
+        (
+            "POST",
+            "/campaigns/preview-schedule",
+            "",
+            json!({"recurringSchedule": {"frequency": "daily"}}),
+            "campaigns:read",
+        ),
+        (
+            "POST",
             "/campaigns/spam-check",
             "",
             json!({"subject": "s", "html": "<p>h</p>"}),

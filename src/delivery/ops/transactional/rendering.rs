@@ -1,13 +1,13 @@
 //! What a campaign's message is for one person, rendered and not sent.
 
 use campaigns::model::{
-    CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
+    CampaignChannel, Definition, Edit, Variant, in_app::InAppContent, message::MessageChannel,
 };
 use kernel::{
     CampaignId, Error, FieldError, MessageId, Result, WorkspaceId, fields::read_object_by,
 };
 use providers::model::Content;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     check_content, facts_of, find_user,
@@ -31,6 +31,22 @@ pub struct RenderRequest {
     /// The value of `trigger` in templates.
     pub trigger: Option<Map<String, Value>>,
 }
+
+/// The recipient that the message of a campaign is rendered for which is not saved.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UnsavedRenderRequest {
+    /// The profile: the internal id, or the caller's own.
+    pub user: String,
+    /// The campaign, in the shape of a new one; its name may be absent.
+    pub campaign: Map<String, Value>,
+    /// The variant; the first one with content by default.
+    pub variant: Option<String>,
+    /// The value of `trigger` in templates.
+    pub trigger: Option<Map<String, Value>>,
+}
+
+/// The name of a campaign that has none yet.
+const UNNAMED: &str = "Preview";
 
 /// A message as it was rendered.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,21 +92,69 @@ pub async fn render(
 ) -> Result<RenderedFor> {
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = campaign.pending_draft.map_or(campaign.definition, |it| it.definition);
-    let is_in_app = definition.channel == CampaignChannel::InApp;
-    let has_content = |variant: &Variant| {
-        if is_in_app { variant.custom_content.is_some() } else { variant.message.is_some() }
-    };
     let variant = match &request.typed {
-        Some(typed) => Some(read(typed, definition.channel)?).filter(has_content),
-        None => Some(variant_of(&definition, request.variant.as_deref(), has_content)?.clone()),
+        Some(typed) => {
+            let read = Some(read(typed, definition.channel)?).filter(has_content(&definition));
+            read.ok_or_else(|| Error::invalid("variant", "must have a message"))?
+        }
+        None => chosen(&definition, request.variant.as_deref())?,
     };
-    let variant = variant.ok_or_else(|| Error::invalid("variant", "must have a message"))?;
+    let RenderRequest { user, trigger, .. } = request;
+    render_variant(app, workspace, Rendering { id, definition, variant, user, trigger }).await
+}
+
+/// Renders the message of a campaign that is not saved, likewise.
+///
+/// # Errors
+/// Not found for an unknown profile; bad request for invalid fields of the campaign, without content, and for templates
+/// that cannot be rendered.
+pub async fn render_unsaved(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    zone: &str,
+    request: UnsavedRenderRequest,
+) -> Result<RenderedFor> {
+    let UnsavedRenderRequest { user, mut campaign, variant, trigger } = request;
+    campaign.entry("name").or_insert_with(|| json!(UNNAMED));
+    let definition = Edit::of(campaign).alone(zone).map_err(|error| inside("campaign", error))?;
+    let variant = chosen(&definition, variant.as_deref())?;
+    let id = CampaignId::new(uuid::Uuid::nil());
+    render_variant(app, workspace, Rendering { id, definition, variant, user, trigger }).await
+}
+
+/// Whether a variant of a campaign has a message.
+fn has_content(definition: &Definition) -> impl Fn(&Variant) -> bool + use<> {
+    let is_in_app = definition.channel == CampaignChannel::InApp;
+    move |variant| {
+        if is_in_app { variant.custom_content.is_some() } else { variant.message.is_some() }
+    }
+}
+
+fn chosen(definition: &Definition, variant: Option<&str>) -> Result<Variant> {
+    Ok(variant_of(definition, variant, has_content(definition))?.clone())
+}
+
+/// A message that is to be rendered.
+struct Rendering {
+    id: CampaignId,
+    definition: Definition,
+    variant: Variant,
+    user: String,
+    trigger: Option<Map<String, Value>>,
+}
+
+async fn render_variant(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    rendering: Rendering,
+) -> Result<RenderedFor> {
+    let Rendering { id, definition, variant, user, trigger } = rendering;
     let message = variant.message.as_ref();
     let channel = message.map_or(MessageChannel::Push, |message| message.content.channel());
-    let user = find_user(app, workspace, &request.user).await?;
+    let user = find_user(app, workspace, &user).await?;
     let recipient = facts_of(app, workspace, user, channel).await?.recipient;
     let context = Context {
-        trigger: request.trigger.map(Value::Object),
+        trigger: trigger.map(Value::Object),
         // The reader of a preview must not unsubscribe the profile.
         to: Some(String::new()),
         ..Context::default()
@@ -98,7 +162,7 @@ pub async fn render(
     let signer = app.links().signer(app.clock().now()).await?;
     let person = Person { recipient, context, workspace, signer };
     let variant_id = variant.id.clone();
-    if is_in_app {
+    if definition.channel == CampaignChannel::InApp {
         let message = in_app(id, definition, variant, person).await?;
         return Ok(RenderedFor { channel: "in_app", variant_id, message });
     }
@@ -120,13 +184,17 @@ pub async fn render(
 /// Reads a variant as that of a campaign on this channel.
 fn read(typed: &Map<String, Value>, channel: CampaignChannel) -> Result<Variant> {
     let read = read_object_by(typed, |fields| Variant::read(fields, channel));
-    read.map_err(|faults| {
-        let inside = |fault: FieldError| match fault.path.as_str() {
-            "" => FieldError::new("variant", fault.problem),
-            path => FieldError::new(format!("variant.{path}"), fault.problem),
-        };
-        Error::Invalid(faults.into_iter().map(inside).collect())
-    })
+    read.map_err(|faults| inside("variant", Error::Invalid(faults)))
+}
+
+/// The faults of an object as those of a field of the request.
+fn inside(field: &str, error: Error) -> Error {
+    let Error::Invalid(faults) = error else { return error };
+    let inside = |fault: FieldError| match fault.path.as_str() {
+        "" => FieldError::new(field, fault.problem),
+        path => FieldError::new(format!("{field}.{path}"), fault.problem),
+    };
+    Error::Invalid(faults.into_iter().map(inside).collect())
 }
 
 async fn in_app(

@@ -1,9 +1,12 @@
 //! What a learning campaign has learnt: the shares of its variants and how good each may be.
 
+use std::collections::BTreeMap;
+
+use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use serde_json::json;
 
 use super::{
     Whole, frame,
@@ -48,6 +51,37 @@ struct Arm {
     allocation: f64,
 }
 
+/// The observations of the variants, as `ml-path-warmth` answers them: of an id in all campaigns of the workspace.
+#[derive(Default, Deserialize)]
+pub(super) struct Warmth {
+    items: Vec<Observed>,
+}
+
+#[derive(Deserialize)]
+struct Observed {
+    id: String,
+    observations: u64,
+    required: u64,
+}
+
+impl Warmth {
+    /// None where they cannot be read: the report shows the rest without them.
+    pub(super) async fn of(visitor: &Visitor, whole: &Whole) -> Self {
+        let ids: Vec<String> = whole.variants().into_iter().map(|variant| variant.id).collect();
+        let call = visitor.call(Method::POST, "/campaigns/ml-path-warmth");
+        let Ok(call) = call.json(&json!({"variantIds": ids})) else { return Self::default() };
+        call.read().await.unwrap_or_default()
+    }
+
+    fn of_variant(&self, id: &str) -> String {
+        let found = self.items.iter().find(|it| it.id == id);
+        found.map_or_else(
+            || "–".to_owned(),
+            |it| format!("{} of {}", view::count(it.observations), view::count(it.required)),
+        )
+    }
+}
+
 #[derive(Deserialize)]
 struct Shares {
     at: Timestamp,
@@ -55,12 +89,18 @@ struct Shares {
 }
 
 /// The state of the learning, its variants, and their shares over time.
-pub(super) fn card(learnt: &Learnt, visitor: &Visitor, whole: &Whole, sources: &Markup) -> Markup {
+pub(super) fn card(
+    learnt: &Learnt,
+    warmth: &Warmth,
+    visitor: &Visitor,
+    whole: &Whole,
+    sources: &Markup,
+) -> Markup {
     let content = html! {
         p { strong { (in_words(&learnt.status)) } }
         (warnings(&learnt.warnings))
         (facts(learnt, visitor))
-        (arms(&learnt.arms))
+        (arms(&learnt.arms, warmth))
         @let rates: Vec<Effect> = learnt.arms.iter().filter(|arm| arm.mature_sends > 0.0).map(rate).collect();
         @if !rates.is_empty() {
             h3 { "Rewards a message, with intervals of 95 %" }
@@ -111,7 +151,7 @@ fn rate(arm: &Arm) -> Effect {
     Effect { name: arm.name.clone(), value: arm.reward_rate, lower, upper }
 }
 
-fn arms(arms: &[Arm]) -> Markup {
+fn arms(arms: &[Arm], warmth: &Warmth) -> Markup {
     let columns = [
         Column::text("Variant"),
         Column::number("Share now"),
@@ -120,6 +160,7 @@ fn arms(arms: &[Arm]) -> Markup {
         Column::number("Rate"),
         Column::number("Count as tried"),
         Column::number("Still open"),
+        Column::number("Observed in all campaigns"),
         Column::number("Is best with"),
     ];
     // Before a message counts as tried, all of them are alike.
@@ -133,6 +174,7 @@ fn arms(arms: &[Arm]) -> Markup {
             html! { (frame::share(arm.rewards, arm.sends)) },
             html! { (view::decimal(arm.mature_sends)) },
             html! { (view::decimal(arm.pending_sends)) },
+            html! { (warmth.of_variant(&arm.variant_id)) },
             html! { @if is_tried { (view::percent(arm.probability_to_be_best)) } @else { "–" } },
         ]
     };

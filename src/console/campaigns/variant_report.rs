@@ -189,7 +189,6 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
     let rate = |value: f64| {
         if is_money { format!("{} {currency}", view::decimal(value)) } else { view::percent(value) }
     };
-    let has_rivals = has_rivals(found);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let row = |of: &VariantRow| {
         let p_value = of.comparison.as_ref().and_then(|it| it.p_value);
@@ -209,7 +208,7 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
                 } @else { "–" }
             },
             html! { (or_dash(p_value.map(|p| format!("{p:.4}")))) },
-            html! { (or_dash(of.probability_to_be_best.filter(|_| has_rivals).map(view::percent))) },
+            html! { (or_dash(of.probability_to_be_best.map(view::percent))) },
         ]
     };
     let rows: Vec<Vec<Markup>> = found.variants.iter().map(row).collect();
@@ -223,12 +222,6 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
             }
         }
     }
-}
-
-/// Whether several variants have messages, so that one of them can be the best.
-fn has_rivals(found: &Comparison) -> bool {
-    let measured = || found.variants.iter().filter(|it| it.probability_to_be_best.is_some());
-    measured().count() > 1 && measured().all(|it| it.recipients > 0)
 }
 
 /// Guardrails: where a variant does more harm than the baseline.

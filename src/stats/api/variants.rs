@@ -177,7 +177,8 @@ struct VariantStat {
     #[schema(value_type = f64)]
     rate: Number,
     interval: Bounds,
-    /// Adds up to 1 over the variants; null below `minSamplePerVariant`, or if it is not measured.
+    /// Adds up to 1 over the variants that have people; null below `minSamplePerVariant`, if it is not measured, and
+    /// without another variant that has people.
     #[schema(value_type = Option<f64>)]
     probability_to_be_best: Option<Number>,
     /// How much of the metric is lost on average if this variant is chosen (Stucchio 2014).

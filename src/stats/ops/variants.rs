@@ -329,7 +329,12 @@ fn compare(
     if too_few {
         return;
     }
-    let measured: Vec<usize> = (0..variants.len()).filter(|at| is_measured(*at)).collect();
+    // The best is the best of several that have people.
+    let has_people = |at: &usize| is_measured(*at) && variants[*at].measure.sample() > 0;
+    let measured: Vec<usize> = (0..variants.len()).filter(has_people).collect();
+    if measured.len() < 2 {
+        return;
+    }
     let measures: Vec<Measure> = measured.iter().map(|at| variants[*at].measure.clone()).collect();
     let best = probabilities(&measures).into_iter().zip(expected_losses(&measures));
     for (at, (probability, loss)) in measured.into_iter().zip(best) {

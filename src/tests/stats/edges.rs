@@ -165,6 +165,22 @@ async fn none_one_or_all_of_the_people_open() {
     }
 }
 
+/// No probability, and no loss.
+const NEITHER: (&Value, &Value) = (&Value::Null, &Value::Null);
+
+#[tokio::test]
+async fn a_variant_without_rivals_is_not_the_best() {
+    let workspace = Workspace::new().await;
+    let id = campaign(&workspace, json!({"variants": two_variants()})).await;
+    for people in [0, 40] {
+        publish(&workspace, &messages(id, &Sent { variant: "a", first: 0, people, open: people }))
+            .await;
+        for of in variants_of(&workspace, id).await["variants"].as_array().unwrap() {
+            assert_eq!((&of["probabilityToBeBest"], &of["expectedLoss"]), NEITHER, "{of}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_single_variant_is_compared_with_nothing() {
     let workspace = Workspace::new().await;
@@ -177,6 +193,7 @@ async fn a_single_variant_is_compared_with_nothing() {
         let only = &found["variants"][0];
         assert_eq!((&only["people"], &only["opened"]), (&json!(people), &json!(people)));
         assert_eq!((&only["comparison"], &only["guardrails"]), (&Value::Null, &json!([])));
+        assert_eq!((&only["probabilityToBeBest"], &only["expectedLoss"]), NEITHER);
         assert_eq!((&found["baselineVariantId"], &found["omnibus"]), (&json!("a"), &Value::Null));
         assert_eq!(found["guardrailBaselineVariantId"], Value::Null);
         assert_eq!(

@@ -12,11 +12,11 @@ use std::{
 
 use kernel::{Clock, EmailAddress};
 use openidconnect::{
-    AsyncHttpClient, AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken,
-    EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IssuerUrl, Nonce,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse as _,
+    AsyncHttpClient, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId, ClientSecret,
+    CsrfToken, EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IssuerUrl,
+    Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse as _,
     core::{
-        CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreIdTokenClaims,
+        CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreIdToken, CoreIdTokenClaims,
         CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata, CoreTokenResponse,
     },
 };
@@ -27,8 +27,10 @@ use url::Url;
 
 use crate::sign_in::Account;
 
-/// How long the provider's addresses and keys are used. It publishes new keys before it signs with them.
+/// How long the provider's addresses and keys are used.
 const METADATA_LIFE: Duration = Duration::from_mins(10);
+/// How long at least, where a token is signed with a key that is not among them.
+const METADATA_LIFE_MIN: Duration = Duration::from_secs(1);
 /// Signatures that are believed: those of the provider's key pairs.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
@@ -155,7 +157,7 @@ impl OpenId {
     /// # Errors
     /// When the provider does not answer.
     pub async fn begin(&self) -> Result<Begun, OpenIdFault> {
-        let client = self.client().await?;
+        let client = self.client(METADATA_LIFE).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (url, state, nonce) = client
             .authorize_url(
@@ -190,10 +192,21 @@ impl OpenId {
         if !bool::from(state.as_bytes().ct_eq(returned.state.as_bytes())) {
             return Err(refused("it is not that to the attempt of this browser"));
         }
-        let client = self.client().await?;
-        let verifier = PkceCodeVerifier::new(verifier.to_owned());
+        let client = self.client(METADATA_LIFE).await?;
+        let (verifier, nonce) =
+            (PkceCodeVerifier::new(verifier.to_owned()), Nonce::new(nonce.to_owned()));
         let tokens = self.exchange(&client, returned.code, verifier).await?;
-        self.account(&client, &tokens, &Nonce::new(nonce.to_owned()))
+        let token = tokens.id_token().ok_or_else(|| provider(&"it gave no ID token"))?;
+        let claims = match self.verified(&client, token, &nonce) {
+            // The provider may sign with a key that it has published since.
+            Err(ClaimsVerificationError::SignatureVerification(_)) => {
+                let client = self.client(METADATA_LIFE_MIN).await?;
+                self.verified(&client, token, &nonce).cloned()
+            }
+            claims => claims.cloned(),
+        };
+        let claims = claims.map_err(|fault| OpenIdFault::Refused(fault.to_string()))?;
+        Ok(self.account(&claims))
     }
 
     async fn exchange(
@@ -213,30 +226,32 @@ impl OpenId {
         })
     }
 
-    fn account(
+    fn verified<'t>(
         &self,
         client: &Client,
-        tokens: &CoreTokenResponse,
+        token: &'t CoreIdToken,
         nonce: &Nonce,
-    ) -> Result<Account, OpenIdFault> {
+    ) -> Result<&'t CoreIdTokenClaims, ClaimsVerificationError> {
         let now = self.options.clock.now().utc();
         let verifier =
             client.id_token_verifier().set_allowed_algs(ALGORITHMS).set_time_fn(move || now);
-        let token = tokens.id_token().ok_or_else(|| provider(&"it gave no ID token"))?;
-        let claims: &CoreIdTokenClaims =
-            token.claims(&verifier, nonce).map_err(|it| OpenIdFault::Refused(it.to_string()))?;
+        token.claims(&verifier, nonce)
+    }
+
+    fn account(&self, claims: &CoreIdTokenClaims) -> Account {
         let is_verified = claims.email_verified() == Some(true);
         let email = claims.email().filter(|_| is_verified).and_then(|it| it.parse().ok());
         let email: Option<EmailAddress> = email;
-        Ok(Account {
+        Account {
             issuer: self.issuer.as_str().to_owned(),
             subject: claims.subject().as_str().to_owned(),
             email,
-        })
+        }
     }
 
-    async fn client(&self) -> Result<Client, OpenIdFault> {
-        let metadata = self.metadata().await?;
+    /// This server as a client of the provider, by what is known of it for no longer than this.
+    async fn client(&self, life: Duration) -> Result<Client, OpenIdFault> {
+        let metadata = self.metadata(life).await?;
         let methods = metadata.token_endpoint_auth_methods_supported();
         let takes = |method| methods.is_none_or(|known| known.contains(&method));
         let in_body = !takes(CoreClientAuthMethod::ClientSecretBasic)
@@ -248,11 +263,11 @@ impl OpenId {
         Ok(if in_body { client.set_auth_type(AuthType::RequestBody) } else { client })
     }
 
-    /// The provider's addresses and keys, asked for at most every [`METADATA_LIFE`].
-    async fn metadata(&self) -> Result<CoreProviderMetadata, OpenIdFault> {
+    /// The provider's addresses and keys, asked for where they are older than this.
+    async fn metadata(&self, life: Duration) -> Result<CoreProviderMetadata, OpenIdFault> {
         let mut known = self.metadata.lock().await;
         if let Some((since, metadata)) = known.as_ref()
-            && since.elapsed() < METADATA_LIFE
+            && since.elapsed() < life
         {
             return Ok(metadata.clone());
         }

@@ -1,6 +1,12 @@
 //! Signing in with an account at an OpenID provider.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
 
 use serde_json::{Value, json};
 use url::Url;
@@ -9,7 +15,9 @@ use super::{
     kit::{Person, Seen},
     openid_provider::{Account, CLIENT_ID, CLIENT_SECRET, Fault, Provider},
 };
-use crate::kit::{BrowserTab, Client, TestServer, WhileUsed, data_dir, run, settings, unique};
+use crate::kit::{
+    BrowserTab, Client, TestServer, WhileUsed, data_dir, eventually, run, settings, unique,
+};
 
 /// A server whose members have accounts at a provider.
 #[derive(Debug)]
@@ -159,6 +167,28 @@ async fn answers_that_are_not_to_this_browser_or_not_signed_sign_no_one_in() {
         let seen = site.person(23).get(&format!("/console/login/openid/callback{query}")).await;
         assert_eq!(seen.status, 401, "{query}");
     }
+}
+
+#[tokio::test]
+async fn a_key_that_the_provider_has_changed_is_asked_for() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let api = site.workspace().await;
+    let email = format!("{}@example.test", unique("ann"));
+    member(&api, &email).await;
+    let ann = account(&email);
+    assert_eq!(site.sign_in(&site.person(40), ann.clone()).await.status, 303);
+    site.provider.rotate_key();
+    // The keys may have been asked for just now.
+    let peers = AtomicU8::new(41);
+    eventually("it signs in with the new key", async || {
+        let person = site.person(peers.fetch_add(1, Ordering::Relaxed));
+        let seen = site.sign_in(&person, ann.clone()).await;
+        (seen.status == 303).then_some(())
+    })
+    .await;
+    let unpublished = Account { fault: Fault::Signature, ..ann };
+    assert_eq!(site.sign_in(&site.person(39), unpublished).await.status, 401);
 }
 
 #[tokio::test]

@@ -1,6 +1,12 @@
 //! A small OpenID provider: it signs everyone in at once, as the account that a test has set.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
 
 use axum::{
     Json, Router,
@@ -20,8 +26,6 @@ use sha2::{Digest as _, Sha256};
 pub(super) const CLIENT_ID: &str = "millrace";
 /// With letters that Basic credentials encode.
 pub(super) const CLIENT_SECRET: &str = "p+ss:w%rd";
-/// Names the key of the provider's tokens.
-const KEY_ID: &str = "1";
 
 /// What is wrong with an answer of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +75,12 @@ struct Inner {
     issuer: String,
     account: Mutex<Account>,
     attempts: Mutex<HashMap<String, Attempt>>,
+    /// What the key that is published and signs tokens is made from; it names the key, too.
+    seed: AtomicU8,
 }
+
+/// Makes a key that is never published.
+const UNPUBLISHED: u8 = 200;
 
 fn key(seed: u8) -> p256::SecretKey {
     p256::SecretKey::from_slice(&[seed; 32]).unwrap()
@@ -81,7 +90,12 @@ impl Provider {
     pub(super) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
-        let inner = Inner { issuer, account: Mutex::default(), attempts: Mutex::default() };
+        let inner = Inner {
+            issuer,
+            account: Mutex::default(),
+            attempts: Mutex::default(),
+            seed: AtomicU8::new(1),
+        };
         let provider = Self(Arc::new(inner));
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
@@ -99,6 +113,11 @@ impl Provider {
 
     pub(super) fn sign_in_as(&self, account: Account) {
         *self.0.account.lock() = account;
+    }
+
+    /// Publishes another key, which signs from now on.
+    pub(super) fn rotate_key(&self) {
+        self.0.seed.fetch_add(1, Ordering::Relaxed);
     }
 
     fn id_token(&self, account: &Account, nonce: &str) -> String {
@@ -122,10 +141,11 @@ impl Provider {
                 encode(&Header::new(Algorithm::HS256), &claims, &key).unwrap()
             }
             fault => {
-                let secret = key(if fault == Fault::Signature { 8 } else { 7 });
+                let seed = self.0.seed.load(Ordering::Relaxed);
+                let secret = key(if fault == Fault::Signature { UNPUBLISHED } else { seed });
                 let pem = secret.to_pkcs8_pem(p256::pkcs8::LineEnding::LF).unwrap();
                 let header =
-                    Header { kid: Some(KEY_ID.to_owned()), ..Header::new(Algorithm::ES256) };
+                    Header { kid: Some(seed.to_string()), ..Header::new(Algorithm::ES256) };
                 let key = EncodingKey::from_ec_pem(pem.as_bytes()).unwrap();
                 encode(&header, &claims, &key).unwrap()
             }
@@ -143,12 +163,13 @@ async fn discovery(State(Provider(provider)): State<Provider>) -> Json<Value> {
     }))
 }
 
-async fn keys() -> Json<Value> {
-    let point = key(7).public_key().to_encoded_point(false);
+async fn keys(State(Provider(provider)): State<Provider>) -> Json<Value> {
+    let seed = provider.seed.load(Ordering::Relaxed);
+    let point = key(seed).public_key().to_encoded_point(false);
     let of =
         |coordinate: Option<&p256::FieldBytes>| BASE64_URL_SAFE_NO_PAD.encode(coordinate.unwrap());
     Json(json!({"keys": [{
-        "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": KEY_ID,
+        "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": seed.to_string(),
         "x": of(point.x()), "y": of(point.y()),
     }]}))
 }

@@ -60,11 +60,11 @@ pub fn chart(chart: &Chart, sources: &Sources) -> Markup {
             link rel="stylesheet" href=(assets::url("uplot.css"));
             script type="module" src=(assets::url("chart.js")) {}
             div class="chart-canvas" data-chart=(data) role="img" aria-label=(chart.title) {}
-            figcaption { (self::sources(sources)) }
             details class="chart-data" {
                 summary { "Show data" }
                 (data_table(chart))
             }
+            figcaption { (self::sources(sources)) }
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Every page in a browser under axe-core: no violation, light and dark.
+//! Every page in a browser under axe-core: no violation, light and dark; and its HTML is valid.
 
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use super::{explore, kit::link, managed, pages};
+use super::{explore, kit::link, managed, pages, valid_html};
 use crate::kit::{BrowserTab, Screen, Workspace, npm, server};
 
 const AXE: &str = "axe-core@4.11.0";
@@ -24,6 +24,7 @@ const VIOLATIONS: &str = "axe.run(document, {resultTypes: ['violations']}).then(
 
 /// Checks pages of a workspace.
 pub(super) async fn check(workspace: &Workspace, paths: &[String]) {
+    valid_html::check(workspace, paths).await;
     let script = match axe().await {
         Ok(script) => script,
         Err(reason) => return eprintln!("SKIPPED {AXE}: {reason}"),

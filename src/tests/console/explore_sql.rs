@@ -105,6 +105,21 @@ fn offered(page: &Seen) -> Option<String> {
     Some(sql)
 }
 
+/// The rows of a statement.
+async fn answered(
+    person: &Person,
+    statement: &str,
+    address: &str,
+) -> Vec<BTreeMap<String, String>> {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("tab", "sql")
+        .append_pair("sql", statement)
+        .finish();
+    let answer = person.get(&format!("/console/explore/csv?{query}")).await;
+    assert_eq!(answer.status, 200, "{address}: {statement}: {}", answer.text);
+    rows(&answer.text)
+}
+
 /// The numbers of a statement.
 async fn of_sql(person: &Person, statement: &str, address: &str) -> Values {
     let has = |column: &str| {
@@ -120,13 +135,8 @@ async fn of_sql(person: &Person, statement: &str, address: &str) -> Values {
     let sql = format!(
         "SELECT {interval} AS at, {name} AS name, {breakdown} AS label, toFloat64(value) AS number FROM ({statement})"
     );
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("tab", "sql")
-        .append_pair("sql", &sql)
-        .finish();
-    let answer = person.get(&format!("/console/explore/csv?{query}")).await;
-    assert_eq!(answer.status, 200, "{address}: {sql}: {}", answer.text);
-    rows(&answer.text)
+    answered(person, &sql, address)
+        .await
         .iter()
         .filter_map(|row| {
             let key = (row["at"].parse().unwrap(), row["name"].clone(), row["label"].clone());
@@ -294,13 +304,7 @@ async fn asked(person: &Person, address: &str) -> Option<Vec<BTreeMap<String, St
         );
         return None;
     };
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("tab", "sql")
-        .append_pair("sql", &statement)
-        .finish();
-    let answer = person.get(&format!("/console/explore/csv?{query}")).await;
-    assert_eq!(answer.status, 200, "{address}: {statement}: {}", answer.text);
-    Some(rows(&answer.text))
+    Some(answered(person, &statement, address).await)
 }
 
 /// The numbers of the API as a long table.

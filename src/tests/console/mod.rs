@@ -30,3 +30,4 @@ mod segments;
 mod settings;
 mod sign_in;
 mod suppressions;
+mod valid_html;

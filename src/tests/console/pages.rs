@@ -214,3 +214,30 @@ async fn pages_fit_every_screen_and_break_no_policy() {
     }
     assert_eq!(tab.errors(), [""; 0]);
 }
+
+#[tokio::test]
+async fn without_scripts_a_dialog_stands_open_and_its_form_works() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!(
+                "SKIPPED without_scripts_a_dialog_stands_open_and_its_form_works: {reason}"
+            );
+        }
+    };
+    let workspace = Workspace::new().await;
+    let ann = workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await.json();
+    let path = format!("/console/people/{}", ann["id"].as_str().unwrap());
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.go(&format!("{}{path}", server().url)).await;
+    let shown = |of: &str| format!("getComputedStyle(document.querySelector('{of}')).display");
+    assert_eq!(tab.value(&shown("dialog")).await, "none");
+    tab.command("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    tab.go(&format!("{}{path}", server().url)).await;
+    assert_eq!(tab.value(&shown("dialog")).await, "block");
+    assert_eq!(tab.value(&shown("[data-opens]")).await, "none");
+    tab.value("document.querySelector('dialog [name=confirm]').value = 'ann'; null").await;
+    tab.click("dialog .button.danger").await;
+    tab.until("document.title.startsWith('People')").await;
+    workspace.api.get(&format!("/users/{}", ann["id"].as_str().unwrap()), 404).await;
+}

@@ -139,12 +139,13 @@ async fn a_person_is_exported_and_erased_from_the_page() {
     assert_eq!(reader.post(&erase, &[("confirm", "<b>Ann")]).await.status, 403);
     let done = support.post(&erase, &[("confirm", "<b>Ann")]).await;
     assert_eq!((done.status.as_u16(), done.location()), (303, "/console/privacy"));
-    eventually("the person is erased", || async {
+    let rows = eventually("the person is erased", || async {
         let rows = support.get("/console/privacy/requests").await;
         assert!(!rows.text.contains("<html"), "{}", rows.text);
-        rows.text.contains("erased</span>").then_some(())
+        rows.text.contains("erased</span>").then_some(rows)
     })
     .await;
+    assert!(!rows.text.contains("/download"), "with the person: {}", rows.text);
     assert_eq!(support.get(&path).await.status, 404);
     assert_eq!(support.get(&format!("/console/privacy/{id}/download")).await.status, 404);
 }
@@ -324,6 +325,38 @@ async fn consent_is_changed_and_kept_as_typed_when_refused() {
     assert!(!seen.text.contains("Set consent"), "{}", seen.text);
     let contact = workspace.api.get(&format!("/subscriptions/contacts/{id}"), 200).await.json();
     assert_eq!(contact["channels"]["email"]["status"], "optedIn");
+}
+
+#[tokio::test]
+async fn bounces_are_cleared_where_there_are_some() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test"});
+    let id =
+        workspace.api.post("/users", &ann, 201).await.json()["id"].as_str().unwrap().to_owned();
+    let (page, to) =
+        (format!("/console/people/{id}?tab=consent"), format!("/console/people/{id}/clear-bounce"));
+    let person = Person::signed_in(&workspace, "*").await;
+    assert!(!person.get(&page).await.text.contains("Clear bounces"));
+    let bounce = json!({"identifier": "ann@example.test"});
+    workspace.api.post("/suppressions/hard-bounce", &bounce, 201).await;
+    let seen = person.get(&page).await;
+    assert!(
+        seen.text.contains("invalid address") && seen.text.contains("Clear bounces"),
+        "{}",
+        seen.text
+    );
+    let reader = Person::signed_in(&workspace, "users:read,compliance:read").await;
+    assert!(!reader.get(&page).await.text.contains("Clear bounces"));
+    assert_eq!(reader.post(&to, &[("bounceReason", "")]).await.status, 403);
+    assert_eq!(person.post_bare(&to, &[("bounceReason", "x")]).await.status, 403, "CSRF");
+    let long = "r".repeat(1_001);
+    let seen = person.post(&to, &[("bounceReason", &long)]).await;
+    assert_eq!(seen.status, 400, "{}", seen.text);
+    assert!(seen.text.contains("bounceReason-fault") && seen.text.contains(&long), "{}", seen.text);
+    assert_eq!(person.post(&to, &[("bounceReason", "a new mailbox")]).await.location(), page);
+    assert!(!person.get(&page).await.text.contains("invalid address"));
+    let valid = workspace.api.get(&format!("/subscriptions/contacts/{id}/email-valid"), 200).await;
+    assert_eq!(valid.json(), json!({"valid": true}));
 }
 
 #[tokio::test]

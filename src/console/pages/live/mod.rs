@@ -174,7 +174,7 @@ fn blank_item() -> Markup {
                     strong data-slot="name" {}
                     span class="quiet" data-slot="user" {}
                     span class="fault" data-slot="reason" {}
-                    time class="quiet" data-slot="time" {}
+                    time class="quiet" data-slot="time" datetime="1970-01-01" {}
                 }
                 p { a data-slot="person" href="/console/people" { "Open the person" } }
                 pre class="json" tabindex="0" { code data-slot="json" {} }

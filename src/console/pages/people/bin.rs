@@ -5,7 +5,7 @@ use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::ENTRY;
+use super::{ENTRY, Search};
 use crate::{
     failure::PageResult,
     query::Query,
@@ -16,26 +16,6 @@ use crate::{
 pub(super) const PATH: &str = "/console/people/deleted";
 /// Profiles of one page.
 const PAGE: u64 = 50;
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Asked {
-    query: String,
-    offset: u64,
-}
-
-impl Asked {
-    fn address(&self, offset: u64) -> String {
-        let mut pairs = url::form_urlencoded::Serializer::new(String::new());
-        if !self.query.trim().is_empty() {
-            pairs.append_pair("query", self.query.trim());
-        }
-        if offset > 0 {
-            pairs.append_pair("offset", &offset.to_string());
-        }
-        format!("{PATH}?{}", pairs.finish())
-    }
-}
 
 #[derive(Deserialize)]
 struct Deleted {
@@ -57,7 +37,7 @@ struct DeletedProfile {
     restored_at: Option<Timestamp>,
 }
 
-pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Response {
+pub(super) async fn show(visitor: Visitor, Query(asked): Query<Search>) -> Response {
     let call = visitor
         .get("/users/deleted")
         .query_if("query", Some(asked.query.trim()))
@@ -80,7 +60,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     visitor.page(&ENTRY, "Deleted people", &content)
 }
 
-fn found(visitor: &Visitor, asked: &Asked, deleted: &Deleted) -> Markup {
+fn found(visitor: &Visitor, asked: &Search, deleted: &Deleted) -> Markup {
     if deleted.items.is_empty() {
         return view::empty(
             "No one was found",
@@ -97,8 +77,8 @@ fn found(visitor: &Visitor, asked: &Asked, deleted: &Deleted) -> Markup {
     ];
     let rows: Vec<Vec<Markup>> = deleted.items.iter().map(|it| row(visitor, it)).collect();
     let last = asked.offset + deleted.items.len() as u64;
-    let before = (asked.offset > 0).then(|| asked.address(asked.offset.saturating_sub(PAGE)));
-    let after = (last < deleted.total).then(|| asked.address(last));
+    let before = (asked.offset > 0).then(|| asked.address(PATH, asked.offset.saturating_sub(PAGE)));
+    let after = (last < deleted.total).then(|| asked.address(PATH, last));
     html! {
         p class="quiet" { (view::count(asked.offset + 1)) "–" (view::count(last)) " of " (view::count(deleted.total)) }
         (view::table("Deleted people", &columns, &rows))

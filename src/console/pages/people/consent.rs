@@ -22,6 +22,8 @@ use crate::{
 const CHANNELS: [&str; 5] = ["email", "sms", "whatsapp", "push", "viber"];
 const STATUSES: [(&str, &str); 3] =
     [("subscribed", "Subscribed"), ("optedIn", "Opted in"), ("unsubscribed", "Unsubscribed")];
+/// The reason for which bounces are cleared; the form of consent has a reason of its own on the page.
+const BOUNCE_REASON: &str = "bounceReason";
 /// Fields of the form that show their own faults.
 const FIELDS: &[&str] = &["channel", "status", "source", "reason", "consentText"];
 
@@ -70,6 +72,8 @@ impl Draft {
 pub(super) struct Refused<'r> {
     draft: &'r Draft,
     failure: &'r Failure,
+    /// Whether bounces were to be cleared: only the reason was typed.
+    is_of_bounces: bool,
 }
 
 #[derive(Deserialize)]
@@ -141,11 +145,11 @@ pub(super) async fn tab(
             Ok(contact) => {
                 (view::card("Channels", &channels(visitor, &contact)))
                 @if visitor.may(ScopeName::ComplianceWrite) {
-                    (view::card("Change consent", &change(visitor, profile, refused)))
+                    (view::card("Change consent", &change(visitor, profile, refused.filter(|it| !it.is_of_bounces))))
                 }
                 (view::card("Lists", &memberships(visitor, &contact, &names)))
                 @if contact.channels.values().any(|it| it.bounce_count > 0 || it.is_valid == Some(false)) {
-                    (bounces(visitor, profile))
+                    (bounces(visitor, profile, refused.filter(|it| it.is_of_bounces)))
                 }
             }
             Err(failure) => (failure.card("Consent")),
@@ -291,17 +295,21 @@ fn change(visitor: &Visitor, profile: &Profile, refused: Option<&Refused<'_>>) -
     }
 }
 
-fn bounces(visitor: &Visitor, profile: &Profile) -> Markup {
+fn bounces(visitor: &Visitor, profile: &Profile, refused: Option<&Refused<'_>>) -> Markup {
     if !visitor.may(ScopeName::ComplianceWrite) {
         return html! {};
     }
+    let typed = refused.map_or("", |it| it.draft.reason.as_str());
+    let fault = refused.and_then(|it| it.failure.at("reason"));
+    let elsewhere = refused.and_then(|it| it.failure.elsewhere(&["reason"]));
     view::card(
         "Bounces",
         &html! {
             p class="quiet" { "Forgets the bounces, and lifts what they suppressed, so that the address gets messages again." }
+            @if let Some(text) = elsewhere { (view::alert(&text)) }
             form method="post" action={ (profile.path()) "/clear-bounce" } {
                 (visitor.csrf_field())
-                (view::field(&Field::text("reason", "Reason", "")))
+                (view::field(&Field::text(BOUNCE_REASON, "Reason", typed).fault(fault.as_deref())))
                 button class="button" type="submit" { "Clear bounces" }
             }
         },
@@ -323,8 +331,12 @@ pub(super) async fn save(
             Ok(visitor.done(&format!("{}?tab=consent", profile.path()), &notice))
         }
         Err(failure) => {
-            let content =
-                tab(&visitor, &profile, Some(&Refused { draft: &draft, failure: &failure })).await;
+            let content = tab(
+                &visitor,
+                &profile,
+                Some(&Refused { draft: &draft, failure: &failure, is_of_bounces: false }),
+            )
+            .await;
             Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
         }
     }
@@ -337,10 +349,19 @@ pub(super) async fn clear_bounce(
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    let reason = form.filled("reason").map(|reason| json!({"reason": reason}));
+    let reason = form.text(BOUNCE_REASON).unwrap_or_default().trim().to_owned();
+    let body = if reason.is_empty() { json!({}) } else { json!({"reason": reason}) };
     let to = path(["subscriptions", "contacts", &profile.id, "clear-bounce"]);
-    let call = visitor.call(Method::POST, to).json(&reason.unwrap_or_else(|| json!({})))?;
-    call.done().await?;
-    let address = format!("{}?tab=consent", profile.path());
-    Ok(visitor.done(&address, "The bounces are forgotten."))
+    match visitor.call(Method::POST, to).json(&body)?.done().await {
+        Ok(()) => {
+            let address = format!("{}?tab=consent", profile.path());
+            Ok(visitor.done(&address, "The bounces are forgotten."))
+        }
+        Err(failure) => {
+            let draft = Draft { reason, ..Draft::new() };
+            let refused = Refused { draft: &draft, failure: &failure, is_of_bounces: true };
+            let content = tab(&visitor, &profile, Some(&refused)).await;
+            Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
+        }
+    }
 }

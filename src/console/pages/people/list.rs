@@ -4,7 +4,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{ENTRY, Profile};
+use super::{ENTRY, Profile, Search, bin};
 use crate::{
     failure::PageResult,
     query::Query,
@@ -14,14 +14,6 @@ use crate::{
 
 /// People of one page.
 const PAGE: u64 = 50;
-
-/// What the address of the list names.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Asked {
-    query: String,
-    offset: u64,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +28,7 @@ struct People {
     pagination: Pagination,
 }
 
-pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Response {
+pub(super) async fn show(visitor: Visitor, Query(asked): Query<Search>) -> Response {
     let query = asked.query.trim();
     let call = match query {
         "" => visitor.get("/users"),
@@ -47,7 +39,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     let content = html! {
         div class="head" {
             h1 { "People" }
-            (view::button_link(super::bin::PATH, "Deleted people"))
+            (view::button_link(bin::PATH, "Deleted people"))
         }
         form class="filters" method="get" action=(ENTRY.path) role="search" {
             (view::field(&Field::text("query", "Search", &asked.query).of(Kind::Search)
@@ -62,7 +54,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     visitor.page(&ENTRY, ENTRY.name, &content)
 }
 
-fn found(visitor: &Visitor, asked: &Asked, people: &People) -> Markup {
+fn found(visitor: &Visitor, asked: &Search, people: &People) -> Markup {
     if people.data.is_empty() {
         return none_found(visitor, asked);
     }
@@ -85,8 +77,9 @@ fn found(visitor: &Visitor, asked: &Asked, people: &People) -> Markup {
     };
     let rows: Vec<Vec<Markup>> = people.data.iter().map(row).collect();
     let last = asked.offset + people.data.len() as u64;
-    let before = (asked.offset > 0).then(|| address(asked, asked.offset.saturating_sub(PAGE)));
-    let after = people.pagination.has_more.then(|| address(asked, asked.offset + PAGE));
+    let before =
+        (asked.offset > 0).then(|| asked.address(ENTRY.path, asked.offset.saturating_sub(PAGE)));
+    let after = people.pagination.has_more.then(|| asked.address(ENTRY.path, asked.offset + PAGE));
     html! {
         p class="quiet" {
             (view::count(asked.offset + 1)) "–" (view::count(last)) " of "
@@ -97,18 +90,7 @@ fn found(visitor: &Visitor, asked: &Asked, people: &People) -> Markup {
     }
 }
 
-fn address(asked: &Asked, offset: u64) -> String {
-    let mut pairs = url::form_urlencoded::Serializer::new(String::new());
-    if !asked.query.trim().is_empty() {
-        pairs.append_pair("query", asked.query.trim());
-    }
-    if offset > 0 {
-        pairs.append_pair("offset", &offset.to_string());
-    }
-    format!("{}?{}", ENTRY.path, pairs.finish())
-}
-
-fn none_found(visitor: &Visitor, asked: &Asked) -> Markup {
+fn none_found(visitor: &Visitor, asked: &Search) -> Markup {
     if !asked.query.trim().is_empty() || asked.offset > 0 {
         return view::empty(
             "No one was found",

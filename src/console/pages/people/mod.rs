@@ -40,6 +40,28 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/privacy/{requestId}/download", get(privacy::download))
 }
 
+/// What the address of a list of people names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Search {
+    query: String,
+    offset: u64,
+}
+
+impl Search {
+    /// The address of another part of the same list.
+    fn address(&self, list: &str, offset: u64) -> String {
+        let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+        if !self.query.trim().is_empty() {
+            pairs.append_pair("query", self.query.trim());
+        }
+        if offset > 0 {
+            pairs.append_pair("offset", &offset.to_string());
+        }
+        format!("{list}?{}", pairs.finish())
+    }
+}
+
 /// A profile as the API answers it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

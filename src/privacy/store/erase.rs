@@ -298,13 +298,27 @@ const ELSEWHERE: &str = "
     from gone
     on conflict do nothing";
 
+/// What was removed from the ledgers, earlier and by these deletions: in the workspace `$1`, and of numbers in the others of
+/// its organization. What another active profile there shares stays.
+const REMOVED: &str = "
+    delete from suppression_removal s
+    using privacy_identifier i, workspace w, workspace other,
+        (values ('email', 'email'), ('phone', 'sms'), ('phone', 'whatsapp')) as c (kind, channel)
+    where i.workspace_id = $1 and i.request_id = any($2) and w.id = $1 and c.kind = i.kind
+        and other.organization_id = w.organization_id and (other.id = $1 or i.kind = 'phone')
+        and s.workspace_id = other.id and s.channel = c.channel and s.identifier = i.value
+        and not exists (
+            select from users u where u.workspace_id = other.id and u.deleted_at is null and u.email = i.value)
+        and not exists (
+            select from users u where u.workspace_id = other.id and u.deleted_at is null and u.phone_normal = i.value)";
+
 /// Deletes every row of people.
 pub(crate) async fn delete_rows(
     tx: &mut PgConnection,
     group: &Group,
     profiles: &Profiles,
 ) -> Result<()> {
-    for sql in BY_IDENTIFIER.iter().chain([&ELSEWHERE]) {
+    for sql in BY_IDENTIFIER.iter().chain([&ELSEWHERE, &REMOVED]) {
         let delete = sqlx::query(*sql).bind(group.workspace.uuid()).bind(&group.requests);
         delete.execute(&mut *tx).await?;
     }

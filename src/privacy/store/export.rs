@@ -103,6 +103,13 @@ pub(crate) async fn document(
                    where s.workspace_id = $1 and s.identifier in (
                        select email from users where workspace_id = $1 and id = any($2)
                        union select phone_normal from users where workspace_id = $1 and id = any($2))),
+               'removedSuppressions', (
+                   select coalesce(jsonb_agg(jsonb_build_object(
+                       'channel', s.channel, 'identifier', s.identifier, 'reason', s.reason, 'scope', s.scope,
+                       'createdAt', s.created_at, 'removedAt', s.removed_at, 'removedSource', s.removed_source,
+                       'removedActor', s.removed_actor) order by s.removed_at, s.id), '[]')
+                   from suppression_removal s where s.workspace_id = $1 and s.identifier in (
+                       select unnest(array[email, phone_normal]) from users where workspace_id = $1 and id = any($2))),
                'messages', (
                    select coalesce(jsonb_agg(jsonb_build_object(
                        'id', id, 'purpose', purpose, 'campaignId', campaign_id, 'channel', channel,

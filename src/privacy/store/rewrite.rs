@@ -40,6 +40,7 @@ pub(crate) const TABLES: &[&str] = &[
     "short_link",
     "subscription_history",
     "suppression",
+    "suppression_removal",
     "user_name",
     "users",
 ];

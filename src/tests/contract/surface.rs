@@ -250,6 +250,13 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     vec![
         ("GET", "/suppressions", "?channel=email", none.clone(), "email_suppression:read"),
         ("GET", "/suppressions/{identifier}", "?channel=sms", none.clone(), "sms_suppression:read"),
+        (
+            "GET",
+            "/suppressions/{identifier}/history",
+            "?channel=sms",
+            none.clone(),
+            "sms_suppression:read",
+        ),
         ("POST", "/suppressions", "", row, "email_suppression:write"),
         (
             "POST",

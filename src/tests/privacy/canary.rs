@@ -71,6 +71,14 @@ async fn make_person(process: &Process, key: &str, folder: &Path) -> String {
         let request = api.request(reqwest::Method::PUT, &format!("/users/{user}")).json(&body);
         api.send(request, 200).await;
     }
+    // What was removed from the ledgers: by an operator, and by the opt-in that follows.
+    let address = format!("{}@example.test", token("mail"));
+    for (channel, identifier) in [("email", address.as_str()), ("sms", PHONE)] {
+        let row = json!({"channel": channel, "identifier": identifier});
+        api.post("/suppressions", &row, 201).await;
+    }
+    let path = format!("/suppressions/{address}?channel=email");
+    api.send(api.request(reqwest::Method::DELETE, &path), 200).await;
     for (channel, status) in [("email", "unsubscribed"), ("sms", "optedIn")] {
         let path = format!("/subscriptions/contacts/{user}/channels/{channel}");
         let body = json!({"channel": channel, "status": status, "consentText": token("consent")});
@@ -95,9 +103,15 @@ async fn make_person(process: &Process, key: &str, folder: &Path) -> String {
     .execute(&mut postgres)
     .await
     .unwrap();
+    assert_eq!(removed_suppressions(&mut postgres).await, 2);
     tables::fill(&mut postgres, &user, TOKEN).await;
     postgres.close().await.unwrap();
     user
+}
+
+async fn removed_suppressions(postgres: &mut PgConnection) -> i64 {
+    let count = sqlx::query_scalar("select count(*) from suppression_removal");
+    count.fetch_one(postgres).await.unwrap()
 }
 
 pub(super) fn event(n: usize) -> Value {
@@ -140,6 +154,7 @@ pub(super) fn keep_dead_letters(folder: &Path, workspace: &str) {
 async fn nothing_is_found_by_queries(folder: &Path, user: &str, message: &str) {
     let mut postgres = postgres(folder).await;
     tables::assert_empty(&mut postgres, user).await;
+    assert_eq!(removed_suppressions(&mut postgres).await, 0);
     postgres.close().await.unwrap();
     let clickhouse = ClickHouseAddress::of_server(folder).unwrap();
     let sql = "SELECT count() FROM events WHERE NOT startsWith(user_id, 'bystander')";

@@ -18,6 +18,11 @@ async fn an_export_has_everything_and_is_gone_with_an_erasure() {
     let other = api.post("/users", &json!({"externalId": format!("{external}-former")}), 201).await;
     let merge = json!({"from": format!("{external}-former"), "into": external});
     api.post("/users/merge", &merge, 200).await;
+    let address = format!("{external}@example.test");
+    let row = json!({"channel": "email", "identifier": address});
+    api.post("/suppressions", &row, 201).await;
+    let path = format!("/suppressions/{address}?channel=email");
+    api.send(api.request(reqwest::Method::DELETE, &path), 200).await;
     let path = format!("/subscriptions/contacts/{user}/channels/email");
     let consent = json!({"channel": "email", "status": "unsubscribed"});
     api.send(api.request(reqwest::Method::PUT, &path).json(&consent), 200).await;
@@ -49,6 +54,11 @@ async fn an_export_has_everything_and_is_gone_with_an_erasure() {
     for name in ["lists", "devices", "messages", "messageEvents", "suppressions"] {
         assert!(document[name].is_array(), "{name}");
     }
+
+    let removed = &document["removedSuppressions"][0];
+    assert_eq!((&removed["identifier"], &removed["reason"]), (&json!(address), &json!("manual")));
+    assert_eq!(removed["removedSource"], "api", "{removed}");
+    assert!(removed["removedAt"].is_string() && removed["createdAt"].is_string(), "{removed}");
 
     erase(api, json!({"userId": user})).await;
     api.get(format!("/privacy/requests/{id}/download"), 404).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{erase, workspace};
-use crate::kit::Client;
+use crate::kit::{Client, Workspace};
 
 async fn put_consent(api: &Client, user: &str, channel: &str, status: &str) {
     let path = format!("/subscriptions/contacts/{user}/channels/{channel}");
@@ -52,4 +52,76 @@ async fn a_profile_with_an_address_of_an_erased_person_is_opted_out_as_that_was(
     let again = user(api, &json!({"externalId": "bob", "email": "bob@example.test"})).await;
     let found = consent(api, &again, "email").await;
     assert!(!found.to_string().contains("unsubscribed"), "{found}");
+}
+
+/// Entries of the history of an identifier in a ledger.
+async fn past(api: &Client, channel: &str, identifier: &str) -> u64 {
+    let identifier = identifier.replace('+', "%2B");
+    let path = format!("/suppressions/{identifier}/history?channel={channel}");
+    api.get(path, 200).await.json()["total"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn what_was_removed_from_ledgers_goes_where_no_profile_shares_the_identifier() {
+    let here = workspace().await;
+    let (there, shared, stranger) = (
+        Workspace::on(&here.server).await,
+        Workspace::on(&here.server).await,
+        Workspace::on(&here.server).await,
+    );
+    let (db, own, others) = (here.server.db(), here.id.uuid(), [there.id.uuid(), shared.id.uuid()]);
+    let join = async move {
+        sqlx::query(
+            "update workspace set organization_id = (select organization_id from workspace where id = $1)
+             where id = any($2)",
+        )
+        .bind(own)
+        .bind(others)
+        .execute(&db)
+        .await
+        .unwrap();
+    };
+    here.server.on(join).await;
+    let (number, address, both) = ("+4915112345002", "cy@example.test", "both@example.test");
+    let cy = user(&here.api, &json!({"externalId": "cy", "email": address, "phone": number})).await;
+    let dan = user(&here.api, &json!({"externalId": "dan", "email": both})).await;
+    user(&here.api, &json!({"externalId": "eve", "email": both})).await;
+    user(&shared.api, &json!({"externalId": "cy", "phone": number})).await;
+    for (workspace, channel, identifier) in [
+        (&here, "sms", number),
+        (&here, "whatsapp", number),
+        (&here, "email", address),
+        (&here, "email", both),
+        (&there, "sms", number),
+        (&there, "email", address),
+        (&shared, "sms", number),
+        (&stranger, "sms", number),
+    ] {
+        let api = &workspace.api;
+        api.post("/suppressions", &json!({"channel": channel, "identifier": identifier}), 201)
+            .await;
+        let path = format!("/suppressions/{}?channel={channel}", identifier.replace('+', "%2B"));
+        api.send(api.request(reqwest::Method::DELETE, &path), 200).await;
+        assert_eq!(past(api, channel, identifier).await, 2);
+    }
+    // What is in the ledger when the person is erased goes without a trace, too.
+    let row = json!({"channel": "email", "identifier": address});
+    here.api.post("/suppressions", &row, 201).await;
+    erase(&here.api, json!({"userId": cy})).await;
+    erase(&here.api, json!({"userId": dan})).await;
+    for (workspace, channel, identifier, left) in [
+        (&here, "sms", number, 0),
+        (&here, "whatsapp", number, 0),
+        (&here, "email", address, 0),
+        // Other profiles have them.
+        (&here, "email", both, 2),
+        (&shared, "sms", number, 2),
+        // An address is of one workspace, and the organization is another.
+        (&there, "sms", number, 0),
+        (&there, "email", address, 2),
+        (&stranger, "sms", number, 2),
+    ] {
+        let found = past(&workspace.api, channel, identifier).await;
+        assert_eq!(found, left, "{channel} {identifier} in {}", workspace.name);
+    }
 }

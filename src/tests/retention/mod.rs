@@ -200,6 +200,7 @@ async fn deleted_profiles_go_with_what_belongs_to_them() {
         for (name, ago) in [("old", 12), ("fresh", 2)] {
             let body = json!({"externalId": name, "email": format!("{name}@example.test")});
             let made = workspace.api.post("/users", &body, 201).await.json();
+            suppress_for_a_while(workspace, name).await;
             let path = format!("/users/{}", made["id"].as_str().unwrap());
             let request = workspace.api.request(reqwest::Method::DELETE, &path);
             assert!(request.send().await.unwrap().status().is_success());
@@ -223,7 +224,22 @@ async fn deleted_profiles_go_with_what_belongs_to_them() {
     for (workspace, left) in [(&own, 1), (&other, 2)] {
         let bin = workspace.api.get("/users/deleted", 200).await.json();
         assert_eq!(bin["total"], left, "{bin}");
+        assert_eq!(past_suppressions(workspace, "old").await, 2 * (left - 1));
+        assert_eq!(past_suppressions(workspace, "fresh").await, 2);
     }
+}
+
+async fn suppress_for_a_while(workspace: &Workspace, name: &str) {
+    let identifier = format!("{name}@example.test");
+    let row = json!({"channel": "email", "identifier": identifier});
+    workspace.api.post("/suppressions", &row, 201).await;
+    let path = format!("/suppressions/{identifier}?channel=email");
+    workspace.api.send(workspace.api.request(reqwest::Method::DELETE, &path), 200).await;
+}
+
+async fn past_suppressions(workspace: &Workspace, name: &str) -> u64 {
+    let path = format!("/suppressions/{name}@example.test/history?channel=email");
+    workspace.api.get(path, 200).await.json()["total"].as_u64().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,7 @@ fn routes(channel: &str) -> Vec<Route> {
     let mut routes = vec![
         ("GET", format!("/suppressions?channel={channel}"), Value::Null, "read", 200),
         ("GET", one.clone(), Value::Null, "read", 200),
+        ("GET", one.replace('?', "/history?"), Value::Null, "read", 200),
         ("POST", "/suppressions".to_owned(), row, "write", 201),
         ("POST", "/suppressions/import".to_owned(), rows, "write", 200),
         ("DELETE", one, Value::Null, "write", 200),
@@ -84,6 +85,7 @@ async fn a_missing_channel_is_reported_only_to_callers_with_a_suppression_scope(
         for (method, path) in [
             ("GET", format!("/suppressions{query}")),
             ("GET", format!("/suppressions/a@example.test{query}")),
+            ("GET", format!("/suppressions/a@example.test/history{query}")),
             ("DELETE", format!("/suppressions/a@example.test{query}")),
         ] {
             let answer = ask(&some, method, &path, &Value::Null, 400).await;
@@ -119,6 +121,7 @@ async fn the_scope_is_checked_before_the_request() {
     ask(&sms, "POST", "/suppressions/hard-bounce", &json!([]), 403).await;
     ask(&sms, "GET", "/suppressions?channel=email&reason=spam", &Value::Null, 403).await;
     ask(&sms, "GET", "/suppressions/nonsense?channel=email", &Value::Null, 403).await;
+    ask(&sms, "GET", "/suppressions/nonsense/history?channel=email", &Value::Null, 403).await;
     ask(&sms, "DELETE", "/suppressions/nonsense?channel=email", &Value::Null, 403).await;
     // Of a repeated key the last one counts, for the judgement as for the rest.
     let twice = r#"{"channel":"sms","identifier":"+4915112345","channel":"email"}"#;

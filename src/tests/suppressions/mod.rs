@@ -1,7 +1,8 @@
-//! Suppressions: scopes, adding, importing, look-ups and removal.
+//! Suppressions: scopes, adding, importing, look-ups, removal and history.
 
 mod access;
 mod add;
+mod history;
 mod import;
 mod lookup;
 mod metrics;

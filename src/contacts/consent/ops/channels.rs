@@ -18,7 +18,10 @@ use crate::consent::{
 };
 use suppressions::{
     model::{LedgerAddress, OptOut},
-    ops::{deliverability, mirror},
+    ops::{
+        deliverability,
+        mirror::{self, OptIn},
+    },
 };
 
 /// A new status for one channel of a contact.
@@ -97,7 +100,8 @@ pub async fn set_channel_within(
     if let Some(address) = addresses.of(channel) {
         if status.is_opt_in() {
             let reach = opt_in_reach(&origin.source);
-            mirror::opt_in(&mut *tx, tenant, reach, &address).await?;
+            let opt_in = OptIn { origin, reach, address: &address };
+            mirror::opt_in(&mut *tx, tenant, opt_in).await?;
         } else {
             let LedgerAddress { ledger, identifier } = address;
             let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
@@ -180,7 +184,7 @@ async fn clear_once(
     let write = Write { reason: cleared.reason.as_deref(), ..Write::of(now, origin) };
     audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
     if let Some(address) = addresses.of(channel) {
-        deliverability::forget(&mut tx, tenant.workspace, &address.identifier).await?;
+        deliverability::forget(&mut tx, tenant.workspace, origin, &address.identifier).await?;
     }
     tx.commit().await?;
     Ok(entry)

@@ -15,6 +15,18 @@ const TABLES: [&str; 7] = [
     "campaign_exposure",
 ];
 
+/// What was removed from the ledgers of the profiles' addresses and numbers is kept as long as the history of consent. What an
+/// active profile shares stays.
+const REMOVED_SUPPRESSIONS: &str = "
+    delete from suppression_removal s
+    using users u, (values ('email'), ('sms'), ('whatsapp')) as c (channel)
+    where u.workspace_id = $1 and u.id = any($2) and s.workspace_id = $1 and s.channel = c.channel
+        and s.identifier = case c.channel when 'email' then u.email else u.phone_normal end
+        and not exists (
+            select from users o where o.workspace_id = $1 and o.deleted_at is null and o.email = s.identifier)
+        and not exists (
+            select from users o where o.workspace_id = $1 and o.deleted_at is null and o.phone_normal = s.identifier)";
+
 /// Deletes a page of profiles that were deleted before a moment, with those that were merged into them; returns how
 /// many were deleted profiles.
 pub(crate) async fn delete(
@@ -56,6 +68,7 @@ pub(crate) async fn delete(
             .execute(&mut *tx)
             .await?;
     }
+    sqlx::query(REMOVED_SUPPRESSIONS).bind(workspace.uuid()).bind(&all).execute(&mut *tx).await?;
     for profiles in [&merged, &old] {
         sqlx::query("delete from users where workspace_id = $1 and id = any($2)")
             .bind(workspace.uuid())

@@ -1,7 +1,7 @@
 //! `POST /suppressions/import`: thousands of rows in one statement.
 
 use axum::{Json, extract::State};
-use kernel::fields::describe::described;
+use kernel::fields::describe::{described, words_schema};
 use kernel::{
     Country,
     fields::{self, Fields, FromFields, describe::anything},
@@ -25,11 +25,29 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 /// Entries of one import.
 const ENTRIES_MAX: usize = 5000;
 
+/// What becomes of entries that cannot be read as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnInvalid {
+    /// Unreadable identifiers are left out, unknown reasons are `manual`.
+    Skip,
+    /// One of them refuses the request.
+    Refuse,
+}
+
+const ON_INVALID: &[(&str, OnInvalid)] =
+    &[("skip", OnInvalid::Skip), ("refuse", OnInvalid::Refuse)];
+
+words_schema!(
+    /// What becomes of entries that cannot be read as they are.
+    OnInvalidName as "OnInvalid", ON_INVALID
+);
+
 /// Rows to be imported.
 #[derive(Debug)]
 pub(super) struct Import {
     channel: Ledger,
     entries: Vec<Value>,
+    is_dry_run: bool,
 }
 
 described!(
@@ -58,7 +76,7 @@ impl FromFields for ImportEntry {
                 .text(0..=usize::MAX),
             reason: body
                 .optional("reason")
-                .about("`unsubscribe`; anything else becomes `manual`.")
+                .about("`unsubscribe` or `manual` (default). Others: see `onInvalid`.")
                 .as_schema(anything)
                 .unchecked(),
         }
@@ -67,18 +85,38 @@ impl FromFields for ImportEntry {
 
 impl FromFields for Import {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self {
-            channel: body
-                .required("channel")
-                .about(LEDGER)
-                .as_type::<Ledger>()
-                .one_of(Ledger::NAMED),
-            entries: body
-                .required("entries")
-                .about("Those that cannot be read are skipped.")
-                .list(1..=ENTRIES_MAX, |entry| entry.as_type::<ImportEntry>().unchecked()),
+        let channel =
+            body.required("channel").about(LEDGER).as_type::<Ledger>().one_of(Ledger::NAMED);
+        let entries = body
+            .required("entries")
+            .about("What becomes of those that cannot be read is up to `onInvalid`.")
+            .list(1..=ENTRIES_MAX, |entry| entry.as_type::<ImportEntry>().unchecked());
+        let on_invalid = body
+            .optional("onInvalid")
+            .about(
+                "`skip` (default) leaves unreadable identifiers out and takes unknown reasons as `manual`. `refuse` \
+                 answers 400 with the fields of such entries, and imports nothing.",
+            )
+            .as_type::<OnInvalidName>()
+            .one_of(ON_INVALID)
+            .unwrap_or(OnInvalid::Skip);
+        let is_dry_run = body
+            .optional("dryRun")
+            .about("`true` answers what the import would come to, and writes nothing.")
+            .bool()
+            .unwrap_or(false);
+        if on_invalid == OnInvalid::Refuse && body.is_clean() {
+            body.required("entries")
+                .list(1..=ENTRIES_MAX, |entry| entry.object_by(|fields| check(channel, fields)));
         }
+        Self { channel, entries, is_dry_run }
     }
+}
+
+/// Reports what cannot be read in an entry.
+fn check(ledger: Ledger, entry: &mut Fields<'_>) {
+    entry.required("identifier").parsed((), |text| Identifier::read(ledger, text).map(drop));
+    entry.optional("reason").one_of(Reason::GIVEN);
 }
 
 /// Reads an entry; nothing for one whose identifier is none.
@@ -116,11 +154,15 @@ async fn import_suppressions(
     State(app): State<Services>,
     ByBody { holder, body }: ByBody<Import>,
 ) -> ApiResult<Json<Imported>> {
-    let Import { channel, entries } = body;
+    let Import { channel, entries, is_dry_run } = body;
     let (workspace, now) = (holder.tenant().workspace, app.clock().now());
     let country = app.country(workspace).await?;
     let rows: Vec<_> = entries.iter().filter_map(|entry| read(channel, country, entry)).collect();
-    let imported = entries::import(app.db(), workspace, now, channel, &rows).await?;
+    let imported = if is_dry_run {
+        entries::count_new(app.db(), workspace, channel, &rows).await?
+    } else {
+        entries::import(app.db(), workspace, now, channel, &rows).await?
+    };
     let received = entries.len() as u64;
     let skipped = received - imported;
     Ok(Json(Imported { channel, received, imported, skipped, source: IMPORT }))

@@ -1,4 +1,4 @@
-//! Reading ledgers and removing rows: `GET /suppressions`, `GET` and `DELETE /suppressions/:identifier`.
+//! Reading ledgers and removing rows: `GET /suppressions`, `GET` and `DELETE /suppressions/:identifier`, and its history.
 
 use axum::{Json, extract::State};
 use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
@@ -17,13 +17,15 @@ use super::{
     wire::SuppressionRow,
 };
 use crate::{
-    model::{Identifier, Ledger, LedgerAddress, Reason},
+    model::{HistoryAction, HistoryEntry, Identifier, Ledger, LedgerAddress, Reason},
     ops::entries,
 };
 use kernel::page::PageWindow;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(find_suppression, remove_suppressions))
+    OpenApiRouter::new()
+        .routes(routes!(find_suppression, remove_suppressions))
+        .routes(routes!(list_history))
 }
 
 /// Rows on a page by default, and at most.
@@ -167,6 +169,80 @@ async fn find_suppression(
             created_at: row.created_at,
         })),
     }))
+}
+
+/// A row that was added to a ledger or removed from it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SuppressionHistoryEntry {
+    action: HistoryAction,
+    at: Timestamp,
+    /// The reason of the row.
+    reason: Reason,
+    /// Of an addition the source of the row. Of a removal by which way it came; null where the platform removed the row.
+    source: Option<String>,
+    /// `global`, or `group` for one list only.
+    #[schema(value_type = String)]
+    scope: &'static str,
+    /// The list of a group.
+    list_id: Option<ListId>,
+    /// The credential that removed the row. Null for additions, for the platform, and for another workspace's.
+    actor: Option<String>,
+}
+
+impl From<HistoryEntry> for SuppressionHistoryEntry {
+    fn from(entry: HistoryEntry) -> Self {
+        Self {
+            action: entry.action,
+            at: entry.at,
+            reason: entry.reason,
+            source: entry.source,
+            scope: entry.scope.as_str(),
+            list_id: entry.scope.list(),
+            actor: entry.actor,
+        }
+    }
+}
+
+/// A page of the history of an identifier.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SuppressionHistory {
+    /// The entries of the page, the newest first.
+    items: Vec<SuppressionHistoryEntry>,
+    /// The number of all entries.
+    total: u64,
+    /// The limit that was applied.
+    limit: u32,
+    /// The offset that was applied.
+    offset: u64,
+}
+
+/// Lists when rows of an identifier were added and removed, newest first, also of one that is not suppressed now.
+#[utoipa::path(
+    get,
+    path = "/suppressions/{identifier}/history",
+    tag = "suppressions",
+    params(
+        ("identifier" = String, Path, description = "email address or phone number, URL-encoded"),
+        ("channel" = Ledger, Query, description = "chooses the ledger, and the scope needed: email_suppression:read or sms_suppression:read"),
+        ("limit" = Option<u32>, Query, description = "default 100, at most 1000"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+    ),
+    responses((status = 200, body = SuppressionHistory))
+)]
+async fn list_history(
+    State(app): State<Services>,
+    ByQuery { holder, ledger, query, .. }: ByQuery<ToRead, Page>,
+    Path(identifier): Path<String>,
+) -> ApiResult<Json<SuppressionHistory>> {
+    let Page { limit, offset } = query;
+    let workspace = holder.tenant().workspace;
+    let identifier = named(&app, workspace, ledger, &identifier).await?;
+    let address = LedgerAddress { ledger, identifier };
+    let page = PageWindow { limit, offset };
+    let (entries, total) = entries::history(app.db(), workspace, &address, page).await?;
+    let items = entries.into_iter().map(SuppressionHistoryEntry::from).collect();
+    Ok(Json(SuppressionHistory { items, total, limit, offset }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,7 +9,7 @@ use web::{
 
 use crate::{
     model::{Identifier, Ledger, LedgerAddress, Reason, Scope, Suppression},
-    store::{bounces, contacts, entries},
+    store::{bounces, contacts, entries, history},
 };
 
 /// Records a hard bounce that a caller reports: the ledger gets a row, and every contact with the address is
@@ -98,7 +98,9 @@ pub async fn complaint(
 pub async fn forget(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
+    origin: &Origin,
     address: &Identifier,
 ) -> Result<()> {
+    history::note_origin(&mut *connection, workspace, origin).await?;
     bounces::delete_of_address(connection, workspace, address).await
 }

@@ -8,8 +8,11 @@ use web::{
 };
 
 use crate::{
-    model::{Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope, Suppression},
-    store::{contacts, entries},
+    model::{
+        HistoryEntry, Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope,
+        Suppression,
+    },
+    store::{contacts, entries, history},
 };
 use kernel::page::PageWindow;
 
@@ -46,6 +49,19 @@ pub async fn find(
     entries::find(db, workspace, ledger, identifier).await
 }
 
+/// A page of the history of an identifier, newest first, and the total number of entries.
+///
+/// # Errors
+/// When the store fails.
+pub async fn history(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    address: &LedgerAddress,
+    page: PageWindow,
+) -> Result<(Vec<HistoryEntry>, u64)> {
+    history::list(db, workspace, address, page).await
+}
+
 /// Adds a row. Returns whether it is new. An existing one stays as it is.
 ///
 /// # Errors
@@ -76,6 +92,19 @@ pub async fn import(
 ) -> Result<u64> {
     db::retried(|| entries::insert_all(db, workspace, now, Import { ledger, source: IMPORT, rows }))
         .await
+}
+
+/// The number of rows that an import would add.
+///
+/// # Errors
+/// When the store fails.
+pub async fn count_new(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    rows: &[ImportedRow],
+) -> Result<u64> {
+    entries::count_new(db, workspace, Import { ledger, source: IMPORT, rows }).await
 }
 
 /// Removes every row of an identifier. Returns their number. If a hard bounce was among them, the address
@@ -109,6 +138,7 @@ async fn remove_once(
         Ledger::Email => contacts::lock(&mut tx, workspace, identifier).await?,
         Ledger::Sms | Ledger::Whatsapp => Vec::new(),
     };
+    history::note_origin(&mut tx, workspace, origin).await?;
     let reasons = entries::delete(&mut tx, workspace, *ledger, identifier).await?;
     let mut restored = Vec::new();
     if reasons.contains(&Reason::HardBounce) {

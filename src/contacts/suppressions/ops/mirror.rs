@@ -4,6 +4,7 @@
 
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
+use web::audit::Origin;
 
 use crate::{
     model::{Ledger, LedgerAddress, OptOut},
@@ -17,6 +18,14 @@ pub enum OptInReach {
     Full,
     /// Reason `unsubscribe`, in this workspace alone: all that apps may do.
     OwnUnsubscribe,
+}
+
+/// An opt-in of the owner of an address.
+#[derive(Debug, Clone, Copy)]
+pub struct OptIn<'a> {
+    pub origin: &'a Origin,
+    pub reach: OptInReach,
+    pub address: &'a LedgerAddress,
 }
 
 /// Writes opt-outs into the ledgers. Existing rows stay as they are.
@@ -46,10 +55,11 @@ pub async fn opt_out(
 pub async fn opt_in(
     connection: &mut PgConnection,
     tenant: Tenant,
-    reach: OptInReach,
-    address: &LedgerAddress,
+    opt_in: OptIn<'_>,
 ) -> Result<()> {
+    let OptIn { origin, reach, address } = opt_in;
     let is_full = reach == OptInReach::Full;
+    store::history::note_origin(&mut *connection, tenant.workspace, origin).await?;
     store::mirror::delete_consent(connection, tenant, is_full, address).await
 }
 
@@ -60,10 +70,11 @@ pub async fn opt_in(
 pub async fn opt_in_to_list(
     connection: &mut PgConnection,
     tenant: Tenant,
-    reach: OptInReach,
     list: ListId,
-    address: &LedgerAddress,
+    opt_in: OptIn<'_>,
 ) -> Result<()> {
+    let OptIn { origin, reach, address } = opt_in;
     let is_full = reach == OptInReach::Full;
+    store::history::note_origin(&mut *connection, tenant.workspace, origin).await?;
     store::mirror::delete_consent_of_list(connection, tenant, is_full, list, address).await
 }

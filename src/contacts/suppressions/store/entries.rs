@@ -99,6 +99,32 @@ pub(crate) async fn insert_all(
     Ok(done.rows_affected())
 }
 
+/// The number of rows that [`insert_all`] would add.
+pub(crate) async fn count_new(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    import: Import<'_>,
+) -> Result<u64> {
+    let Import { ledger, rows, .. } = import;
+    let identifiers: Vec<&str> = rows.iter().map(|row| row.identifier.as_str()).collect();
+    let reasons: Vec<&str> = rows.iter().map(|row| row.reason.as_str()).collect();
+    let new = sqlx::query_scalar!(
+        "select count(*) as \"new!\"
+         from (
+             select * from unnest($3::text[], $4::text[]) as e (identifier, reason)
+             except
+             select identifier, reason from suppression
+             where workspace_id = $1 and channel = $2 and identifier = any($3) and scope = 'global') as new",
+        workspace.uuid(),
+        ledger.as_str(),
+        &identifiers as _,
+        &reasons as _,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(new.unsigned_abs())
+}
+
 /// The row of an identifier that takes precedence.
 pub(crate) async fn find(
     db: &PgPool,

@@ -5,5 +5,6 @@
 pub(super) mod bounces;
 pub(super) mod contacts;
 pub(super) mod entries;
+pub(super) mod history;
 pub(super) mod mirror;
 pub(super) mod numbers;

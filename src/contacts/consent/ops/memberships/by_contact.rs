@@ -18,7 +18,7 @@ use crate::consent::{
     ops::read,
     store::pending,
 };
-use suppressions::ops::mirror::{self, OptInReach};
+use suppressions::ops::mirror::{self, OptIn, OptInReach};
 
 /// Sources without proof that the contact itself made the request: anyone may have filled in the form.
 const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
@@ -287,7 +287,8 @@ async fn write_by_contact(
             seen.addresses.get(&change.key.user).and_then(|all| all.of(change.key.channel));
         if let Some(address) = address {
             let reach = opt_in_reach(change.source);
-            mirror::opt_in_to_list(tx, tenant, reach, change.key.list, &address).await?;
+            let opt_in = OptIn { origin: write.origin, reach, address: &address };
+            mirror::opt_in_to_list(tx, tenant, change.key.list, opt_in).await?;
         }
     }
     // A row that did not change is not among those to write.

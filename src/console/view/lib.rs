@@ -12,6 +12,7 @@ mod diff;
 mod forest;
 mod form;
 mod frame;
+mod import;
 mod nav;
 mod numbers;
 mod table;
@@ -33,6 +34,7 @@ pub use self::{
         offers, select, select_of,
     },
     frame::{Frame, bare_page, page, part},
+    import::{import_buttons, import_script, import_state},
     nav::Entry,
     numbers::{bytes, count, decimal, duration, percent},
     table::{Column, pager, table},

@@ -13,7 +13,6 @@ use web::auth::ScopeName;
 
 use super::ENTRY;
 use crate::{
-    assets,
     failure::{Failure, PageResult},
     view::{self, Column, Field, Kind},
     visitor::{Form, Visitor},
@@ -76,10 +75,10 @@ pub(super) async fn show(visitor: Visitor) -> PageResult<Response> {
 fn page(visitor: &Visitor, fault: Option<&str>) -> Response {
     let hint = "An event a line, as POST /events/track takes it";
     let content = html! {
-        script type="module" src=(assets::url("import.js")) {}
+        (view::import_script())
         p { a href=(ENTRY.path) { "Live events" } }
         h1 { "Import events" }
-        form id="import" method="post" action=(PATH) enctype="multipart/form-data" {
+        form id="import" data-import="events" method="post" action=(PATH) enctype="multipart/form-data" {
             (visitor.csrf_field())
             div class="field" {
                 label for="file" { "A file" }
@@ -93,17 +92,9 @@ fn page(visitor: &Visitor, fault: Option<&str>) -> Response {
             p class="quiet" {
                 "Events with a " code { "clientEventId" } " are stored once, however often a file is sent."
             }
-            div class="actions" {
-                button class="button primary" type="submit" { "Import" }
-                button class="button" type="button" id="import-stop" hidden { "Stop" }
-            }
+            (view::import_buttons())
         }
-        section class="card" id="import-state" hidden {
-            h2 { "Import" }
-            progress id="import-progress" max="1" value="0" aria-label="Part of the file that was sent" {}
-            p id="import-counts" role="status" {}
-            ul id="import-reasons" {}
-        }
+        (view::import_state())
     };
     let status = if fault.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     visitor.page_with(status, &ENTRY, "Import events", &content)

@@ -12,13 +12,17 @@ use web::auth::ScopeName;
 use super::{
     CHANNELS, ENTRY, IMPORT, REMOVE,
     add::{self, Added},
-    channel_of, ledger_path, to_read, to_write, writable,
+    channel_of,
+    history::history,
+    ledger_path,
+    parts::{reach, reason_badge, search},
+    to_read, to_write, writable,
 };
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
     query::Query,
-    view::{self, Choice, Column, Confirmation, Field, Kind, Tab, Tone},
+    view::{self, Choice, Column, Confirmation, Field, Kind, Tab},
     visitor::{Form, Visitor},
 };
 
@@ -49,7 +53,6 @@ struct Row {
     identifier: String,
     reason: String,
     source: String,
-    scope: String,
     list_id: Option<String>,
     created_at: Timestamp,
 }
@@ -130,7 +133,7 @@ async fn rows(visitor: &Visitor, asked: &Asked, channel: &str) -> Markup {
     };
     let found = match asked.identifier.trim() {
         "" => ledger(visitor, asked, channel).await,
-        identifier => one(visitor, channel, identifier).await,
+        identifier => one(visitor, asked, channel, identifier).await,
     };
     html! { (filters) (found) }
 }
@@ -160,7 +163,7 @@ async fn ledger(visitor: &Visitor, asked: &Asked, channel: &str) -> Markup {
         vec![
             html! { a href=(search(channel, &row.identifier)) { (row.identifier) } },
             reason_badge(&row.reason),
-            reach(row),
+            reach(row.list_id.as_deref()),
             html! { (row.source) },
             view::ago(row.created_at, visitor.now(), visitor.zone()),
         ]
@@ -200,36 +203,6 @@ fn empty(visitor: &Visitor, channel: &str) -> Markup {
     )
 }
 
-/// The address that searches for an identifier.
-fn search(channel: &str, identifier: &str) -> String {
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("channel", channel)
-        .append_pair("identifier", identifier)
-        .finish();
-    format!("{}?{query}", ENTRY.path)
-}
-
-fn reason_badge(reason: &str) -> Markup {
-    let (tone, text) = match reason {
-        "unsubscribe" => (Tone::Neutral, "opted out"),
-        "hard_bounce" => (Tone::Bad, "does not exist"),
-        "complaint" => (Tone::Bad, "complained"),
-        "manual" => (Tone::Info, "added by hand"),
-        other => (Tone::Neutral, other),
-    };
-    view::badge(tone, text)
-}
-
-/// What is suppressed: everything of the channel, or one list.
-fn reach(row: &Row) -> Markup {
-    if row.scope == "group"
-        && let Some(id) = &row.list_id
-    {
-        return html! { a href=(path(["console", "lists", id])) { "one list" } };
-    }
-    html! { "everything" }
-}
-
 /// Whether an identifier is suppressed. The row is there only if it is.
 #[derive(Deserialize)]
 struct Status {
@@ -250,21 +223,22 @@ struct Person {
     phone: Option<String>,
 }
 
-/// The status of one identifier, with the people who have it.
-async fn one(visitor: &Visitor, channel: &str, identifier: &str) -> Markup {
+/// The status of one identifier, with the people who have it, and its history.
+async fn one(visitor: &Visitor, asked: &Asked, channel: &str, identifier: &str) -> Markup {
     let call = visitor.get(path(["suppressions", identifier])).query("channel", channel);
-    let (status, people) = future::join(call.read(), people(visitor, identifier)).await;
-    let status: Status = match status {
+    let status: Status = match call.read().await {
         Ok(status) => status,
         Err(failure) => return view::alert(&failure.elsewhere(&[]).unwrap_or_default()),
     };
+    let history = history(visitor, channel, identifier, asked.offset);
+    let (people, history) = future::join(people(visitor, identifier), history).await;
     html! {
         @match status.row.filter(|_| status.suppressed) {
             Some(row) => {
                 (view::facts([
                     ("Identifier", html! { (row.identifier) }),
                     ("Reason", reason_badge(&row.reason)),
-                    ("For", reach(&row)),
+                    ("For", reach(row.list_id.as_deref())),
                     ("Source", html! { (row.source) }),
                     ("Since", view::ago(row.created_at, visitor.now(), visitor.zone())),
                 ]))
@@ -274,9 +248,10 @@ async fn one(visitor: &Visitor, channel: &str, identifier: &str) -> Markup {
                 p { (identifier) " may get messages on " (channel) ", as far as suppressions go." }
             })),
         }
+        (history)
         @for person in people {
             p {
-                "History of "
+                "Consent of "
                 a href={ (path(["console", "people", &person.id])) "?tab=consent" } {
                     (person.email.or(person.phone).unwrap_or(person.id))
                 }
@@ -336,5 +311,6 @@ pub(super) async fn remove(
     let call = visitor.call(Method::DELETE, path(["suppressions", &identifier]));
     let Removed { removed } = call.query("channel", channel).read().await?;
     let notice = format!("{} removed for {identifier}.", view::count(removed));
-    Ok(visitor.done(&ledger_path(channel), &notice))
+    // Where it has its history.
+    Ok(visitor.done(&search(channel, &identifier), &notice))
 }

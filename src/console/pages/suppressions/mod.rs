@@ -1,8 +1,11 @@
 //! `/console/suppressions`: addresses and numbers that get no message.
 
 mod add;
+mod history;
 mod import;
 mod ledger;
+mod lines;
+mod parts;
 
 use axum::{
     Router,

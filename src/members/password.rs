@@ -55,11 +55,14 @@ pub(crate) fn check(
 
 /// Computes hashes of passwords, few at once. Clones share the limit.
 #[derive(Debug, Clone)]
-pub struct Passwords(Arc<Semaphore>);
+pub struct Passwords {
+    turns: Arc<Semaphore>,
+    wait_max: Duration,
+}
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(HASHES_MAX)))
+        Self { turns: Arc::new(Semaphore::new(HASHES_MAX)), wait_max: WAIT_MAX }
     }
 }
 
@@ -90,9 +93,9 @@ impl Passwords {
     ) -> Result<T> {
         let busy = || Error::Unavailable {
             what: "too many people are signing in",
-            retry_after: Some(WAIT_MAX),
+            retry_after: Some(self.wait_max),
         };
-        let turn = tokio::time::timeout(WAIT_MAX, self.0.acquire()).await;
+        let turn = tokio::time::timeout(self.wait_max, self.turns.acquire()).await;
         let _permit = turn.map_err(|_| busy())?.map_err(|_| busy())?;
         Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)?)
     }
@@ -143,5 +146,17 @@ mod tests {
             "salted"
         );
         assert!(!passwords.is_of(secret("a password that is no one's"), None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn who_waits_too_long_for_a_hash_gets_a_time_to_try_again() {
+        let wait_max = Duration::from_millis(1);
+        let passwords = Passwords { wait_max, ..Passwords::default() };
+        let both = passwords.turns.acquire_many(2).await.unwrap();
+        let refused = passwords.hashed(secret("correct horse battery")).await;
+        let Err(Error::Unavailable { retry_after, .. }) = refused else { panic!("{refused:?}") };
+        assert_eq!(retry_after, Some(wait_max));
+        drop(both);
+        passwords.hashed(secret("correct horse battery")).await.unwrap();
     }
 }

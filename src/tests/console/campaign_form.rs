@@ -144,6 +144,7 @@ async fn the_next_occurrences_follow_what_is_typed() {
     tab.value(&chosen("sendType", "recurring", "change")).await;
     tab.until("document.getElementById('occurrences')?.textContent.includes('says how often')")
         .await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
     tab.value(&chosen("recurringSchedule.frequency", "daily", "input")).await;
     tab.value(&chosen("recurringSchedule.timeOfDay", "06:30", "input")).await;
     tab.until("document.querySelectorAll('#occurrences li').length === 5").await;

@@ -35,7 +35,7 @@ pub(super) async fn check(workspace: &Workspace, paths: &[String]) {
         .args(["--format", "json", "--stdout", "--exit-zero-always", "--errors-only"])
         .args(["--filterpattern", FILTER])
         .arg(&pages);
-    let report = run_program(&mut checker, RUN_MAX * 2).await.unwrap();
+    let report = run_program(&mut checker, RUN_MAX * 4).await.unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     tokio::fs::remove_dir_all(&pages).await.unwrap();
     let found: Vec<String> =

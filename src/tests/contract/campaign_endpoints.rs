@@ -31,6 +31,21 @@ pub(super) fn campaign_settings() -> Vec<Line> {
         ("POST", "/campaigns/{campaignId}/preview-launch", "", none.clone(), "campaigns:read"),
         ("POST", "/campaigns/{campaignId}/preview", "", preview, "campaigns:read users:read"),
         (
+            "POST",
+            "/campaigns/preview-message",
+            "",
+            json!({"userId": ABSENT_USER, "campaign": {"channel": "sms", "variants": [
+                {"id": "a", "name": "A", "weight": 100, "message": {"body": "b"}}]}}),
+            "campaigns:read users:read",
+        ),
+        (
+            "POST",
+            "/campaigns/preview-schedule",
+            "",
+            json!({"recurringSchedule": {"frequency": "daily"}}),
+            "campaigns:read",
+        ),
+        (
             "GET",
             "/campaigns/{campaignId}/eligibility",
             "?userId=unknown",
@@ -93,21 +108,6 @@ pub(super) fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
             "/campaigns/preview",
             "",
             json!({"targeting": {"userIds": [ids.user]}}),
-            "campaigns:read",
-        ),
-        (
-            "POST",
-            "/campaigns/preview-message",
-            "",
-            json!({"userId": ABSENT_USER, "campaign": {"channel": "sms", "variants": [
-                {"id": "a", "name": "A", "weight": 100, "message": {"body": "b"}}]}}),
-            "campaigns:read users:read",
-        ),
-        (
-            "POST",
-            "/campaigns/preview-schedule",
-            "",
-            json!({"recurringSchedule": {"frequency": "daily"}}),
             "campaigns:read",
         ),
         (

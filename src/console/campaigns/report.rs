@@ -129,9 +129,9 @@ async fn of_kind(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
     let sources = |report: &str| sources(visitor, &whole.campaign, report, asked);
     html! {
         @if whole.has_learnt() {
-            @let warmth = learning::Warmth::of(visitor, whole).await;
+            @let (warmth, learnt) = future::join(learning::Warmth::of(visitor, whole), ask("rl-stats")).await;
             @let shown = |found: &learning::Learnt| learning::card(found, &warmth, visitor, whole, &sources("rl-stats"));
-            (part("Learning", ask("rl-stats").await, shown))
+            (part("Learning", learnt, shown))
         }
         @if whole.campaign.channel == "in_app" {
             (part("Displays", ask("in-app-stats").await, |found| in_app::card(found, &sources("in-app-stats"))))

@@ -69,25 +69,17 @@ async fn framed(visitor: &Visitor, id: Option<&str>, form: &Form) -> Response {
 }
 
 async fn rendered(visitor: &Visitor, id: Option<&str>, form: &Form) -> PageResult<Rendered> {
-    let (person, variant) = (person(form)?, variant(form)?);
-    match id {
-        Some(id) => ask(visitor, id, person, &variant).await,
-        None => ask_unsaved(visitor, form, person, variant).await,
-    }
+    ask(visitor, id, form, variant(form)?).await
 }
 
 /// The preview text of an email as it is typed: it is rendered in the place of the subject, since it has no field in a
 /// rendered message.
 async fn preheader(visitor: &Visitor, id: Option<&str>, form: &Form) -> Option<String> {
-    let (person, mut variant) = (person(form).ok()?, variant(form).ok()?);
+    let mut variant = variant(form).ok()?;
     let message = variant.get_mut("message")?.as_object_mut()?;
     let typed = message.get("preheader").filter(|text| !text.is_null())?.clone();
     message.insert("subject".to_owned(), typed);
-    let rendered = match id {
-        Some(id) => ask(visitor, id, person, &variant).await,
-        None => ask_unsaved(visitor, form, person, variant).await,
-    };
-    let rendered = rendered.ok()?;
+    let rendered = ask(visitor, id, form, variant).await.ok()?;
     rendered.message.get("subject").and_then(Value::as_str).map(str::to_owned)
 }
 
@@ -114,10 +106,12 @@ fn variant(form: &Form) -> PageResult<Map<String, Value>> {
 
 async fn ask(
     visitor: &Visitor,
-    id: &str,
-    person: &str,
-    variant: &Map<String, Value>,
+    id: Option<&str>,
+    form: &Form,
+    variant: Map<String, Value>,
 ) -> PageResult<Rendered> {
+    let person = person(form)?;
+    let Some(id) = id else { return ask_unsaved(visitor, form, person, variant).await };
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
     call.json(&body)?.read().await

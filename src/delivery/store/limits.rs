@@ -320,3 +320,30 @@ pub(crate) async fn delete_sends(
     tx.commit().await?;
     Ok(old.len() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_waits_for_the_messages_of_a_quarter_of_a_second_or_for_one() {
+        // A minute's messages, those in the bucket, and milliseconds until the next batch.
+        let table = [
+            (60, 0.0, 1_000),
+            (60, 0.75, 250),
+            (30, 0.5, 1_000),
+            (1, 0.0, 60_000),
+            (600, 0.0, 250),
+            (600, 0.5, 200),
+            (60_000, 0.0, 250),
+            (60_000, 0.9, 250),
+            (600, 2.5, 1),
+        ];
+        let now = Timestamp::from_millis(1_000_000);
+        for (per_minute, available, ms) in table {
+            let per_second = f64::from(per_minute) / 60.0;
+            let pace = Pace { available, taken: 0, per_second, as_of: now };
+            assert_eq!(pace.next(now).millis() - now.millis(), ms, "{per_minute} {available}");
+        }
+    }
+}

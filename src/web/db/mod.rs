@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 use sqlx::{
-    ConnectOptions as _, Connection as _, PgConnection, PgPool,
+    ConnectOptions as _, Connection as _, PgConnection, PgPool, Postgres, Transaction,
     migrate::{Migrate as _, MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -62,6 +62,22 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
             Box::pin(async move { Ok(is_usable) })
         })
         .connect_lazy_with(options.application_name(APPLICATION))
+}
+
+/// Begins a transaction whose statements use indexes, one row at a time, are planned anew for their arguments, and each of
+/// which sees what was committed before it. Otherwise the planner would keep a plan that was made for a few rows, or read a
+/// whole table because its statistics call it small.
+///
+/// # Errors
+/// When PostgreSQL is unavailable.
+pub async fn begin_by_index(pool: &PgPool) -> kernel::Result<Transaction<'static, Postgres>> {
+    let by_index = "begin isolation level read committed;
+        set local plan_cache_mode = force_custom_plan;
+        set local enable_hashjoin = off;
+        set local enable_mergejoin = off;
+        set local enable_seqscan = off;
+        set local jit = off";
+    Ok(pool.begin_with(by_index).await?)
 }
 
 /// Applies the migrations. Several processes may try at the same time: one does it.

@@ -4,6 +4,7 @@ use analytics::identities::IdentityRow;
 use kernel::Result;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
+use web::db;
 
 use super::user_id;
 
@@ -44,24 +45,15 @@ pub(crate) async fn unmirrored(db: &PgPool, limit: i64) -> Result<Unmirrored> {
     Ok(Unmirrored { rows, seconds_behind })
 }
 
-/// Begins a transaction whose statements look rows up by the index and are planned anew: a plan that was made for a small
-/// table would read a grown one as a whole, for each row.
-const BY_INDEX: &str = "begin;
-    set local plan_cache_mode = force_custom_plan;
-    set local enable_hashjoin = off;
-    set local enable_mergejoin = off;
-    set local enable_seqscan = off;
-    set local jit = off";
-
 /// Marks identifiers as copied that did not change meanwhile. Those that are being changed are left for the next pass, so
 /// that no transaction delays the others' copies.
-pub(crate) async fn mark(db: &PgPool, rows: &[IdentityRow]) -> Result<()> {
+pub(crate) async fn mark(pool: &PgPool, rows: &[IdentityRow]) -> Result<()> {
     let workspaces: Vec<Uuid> = rows.iter().map(|row| row.workspace).collect();
     let kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
     let versions: Vec<i64> =
         rows.iter().map(|row| i64::try_from(row.version).unwrap_or(i64::MAX)).collect();
-    let mut tx = db.begin_with(BY_INDEX).await?;
+    let mut tx = db::begin_by_index(pool).await?;
     sqlx::query!(
         "with copied as (
              select i.workspace_id, i.type, i.id

@@ -56,7 +56,7 @@ pub async fn update(context: WriteContext<'_>, user: User, update: &Update) -> R
 }
 
 async fn attempt(context: WriteContext<'_>, id: UserId, update: &Update) -> Result<User> {
-    let mut tx = store::begin(context.db).await?;
+    let mut tx = db::begin_by_index(context.db).await?;
     let locked = store::resolve::lock(&mut tx, context.tenant.workspace, &[id]).await?;
     if locked.is_empty() {
         return Err(NO_USER);

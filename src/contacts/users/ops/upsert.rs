@@ -220,7 +220,7 @@ async fn attempt(
 ) -> Result<Option<Outcomes>> {
     let ClaimedUpserts { upserts, .. } = claimed;
     let context = step.context;
-    let mut tx = store::begin(context.db).await?;
+    let mut tx = web::db::begin_by_index(context.db).await?;
     let Some(resolved) = resolve(&mut tx, context.tenant.workspace, upserts, candidates).await?
     else {
         return Ok(None);

@@ -3,7 +3,7 @@
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use super::{begin, user_id};
+use super::user_id;
 use crate::users::model::{DeletedUser, Deletion, typed::Typed};
 use kernel::page::PageWindow;
 
@@ -110,7 +110,7 @@ pub(in crate::users) async fn matching(
     typed: &Typed,
     window: PageWindow,
 ) -> Result<(Vec<DeletedUser>, u64)> {
-    let mut tx = begin(db).await?;
+    let mut tx = web::db::begin_by_index(db).await?;
     let found = sqlx::query!(
         r#"with found as (
              select id, deleted_at from users

@@ -11,22 +11,8 @@ pub(super) mod write;
 
 use kernel::{Error, Result, Timestamp, UserId};
 use serde_json::value::RawValue;
-use sqlx::{PgPool, Postgres, Transaction};
 
 use crate::users::model::{User, attributes};
-
-/// Begins a transaction whose statements use indexes, one row at a time, and are planned anew for their
-/// arguments. Otherwise the planner would keep a plan made for one profile, or scan a whole table because its
-/// statistics call it small.
-pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>> {
-    let by_index = "begin;
-        set local plan_cache_mode = force_custom_plan;
-        set local enable_hashjoin = off;
-        set local enable_mergejoin = off;
-        set local enable_seqscan = off;
-        set local jit = off";
-    Ok(db.begin_with(by_index).await?)
-}
 
 /// A row of an active profile.
 struct Row {

@@ -7,7 +7,7 @@
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use super::{Row, begin, bytes_of, user_id};
+use super::{Row, bytes_of, user_id};
 use crate::users::model::{User, typed::Typed};
 
 /// Most profiles that one search finds.
@@ -20,7 +20,7 @@ pub(in crate::users) async fn search(
     workspace: WorkspaceId,
     typed: &Typed,
 ) -> Result<Vec<UserId>> {
-    let mut tx = begin(db).await?;
+    let mut tx = web::db::begin_by_index(db).await?;
     let rows = sqlx::query_file_scalar!(
         "users/store/search.sql",
         workspace.uuid(),

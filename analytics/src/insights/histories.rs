@@ -1,21 +1,23 @@
 //! What each person did and when: what funnels and retention are computed of.
 
-use clickhouse::Row;
-use serde::Deserialize;
+use clickhouse::native::Block;
 use uuid::Uuid;
 
 use super::{
-    Breakdown, BreakdownSource, EventChoice, Span,
+    Breakdown, EventChoice, Span,
     breakdown::LABEL,
     parameters::{Parameters, Value},
     person::Links,
     rows::RowsAsked,
 };
-use crate::{Analytics, client, error::AnalyticsError, reads::RowStream};
+use crate::{Analytics, client, error::AnalyticsError, reads::BlockStream};
 
 const HISTORIES: &str = include_str!("../sql/insight_histories.sql");
 /// Most choices of a question.
 pub const HISTORY_CHOICES_MAX: usize = 20;
+/// The value of the breakdown, of events that a person may begin with.
+const OF_ENTRY: &str =
+    ", if(bitAnd(choices, 1) = 0, '', ifNull(concat('=', $label$), '')) AS label";
 /// Bits of an event that say which choices it meets.
 const CHOICE_BITS: u32 = 20;
 
@@ -35,8 +37,6 @@ pub struct HistoriesAsked {
     pub breakdown: Option<Breakdown>,
     /// The people it is limited to, stored before.
     pub members: Option<Uuid>,
-    /// Most people to answer.
-    pub people_max: u64,
 }
 
 /// An event of a history.
@@ -51,77 +51,159 @@ pub struct HistoryEvent {
 /// What one person did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PersonHistory {
-    /// The events, in no order.
+    /// The events, by time.
     pub events: Vec<HistoryEvent>,
-    /// Values of the breakdown: one of a profile, or of each event that meets the first choice its own, else empty.
-    labels: Vec<String>,
-    is_of_profile: bool,
+    /// Values of the breakdown by the places of events; empty where there is none.
+    labels: Vec<Option<String>>,
 }
 
 impl PersonHistory {
-    /// A history with values of a breakdown by event, each by the place of its event.
+    /// A history with values of a breakdown, each by the place of its event.
     pub fn new(events: Vec<HistoryEvent>, labels: Vec<Option<String>>) -> Self {
-        let labels =
-            labels.into_iter().map(|label| label.map(|it| format!("={it}")).unwrap_or_default());
-        Self { events, labels: labels.collect(), is_of_profile: false }
+        Self { events, labels }
     }
 
-    /// The value of the breakdown for the event at a place.
+    /// The value of the breakdown for the event at a place. Events that do not meet the first choice have none.
     pub fn label(&self, place: usize) -> Option<&str> {
-        let place = if self.is_of_profile { 0 } else { place };
-        self.labels.get(place)?.strip_prefix('=')
+        self.labels.get(place)?.as_deref()
     }
 }
 
 /// A row of `insight_histories.sql`.
-#[derive(Debug, Row, Deserialize)]
+#[derive(Debug)]
 struct HistoryRow {
-    events: Vec<u64>,
-    labels: Vec<String>,
-    needs_links: u8,
+    person: u64,
+    event: u64,
+    label: Option<String>,
 }
 
-/// The answer, person by person.
-pub struct Histories<'a> {
+/// The event of a row whose identifiers may be linked.
+const NEEDS_LINKS: u64 = u64::MAX;
+
+/// Bits of a person by which people are grouped, as in `insight_histories.sql`.
+const GROUP_BITS: u32 = 6;
+
+impl HistoryRow {
+    fn group(&self) -> u64 {
+        self.person >> (u64::BITS - GROUP_BITS)
+    }
+}
+
+/// An event, and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PersonEvent {
+    person: u64,
+    event: u64,
+    /// The place of its label.
+    place: usize,
+}
+
+/// What some people did: all events of each.
+#[derive(Debug, Default)]
+pub struct Histories {
+    events: Vec<PersonEvent>,
+    labels: Vec<Option<String>>,
+}
+
+impl Histories {
+    fn add(&mut self, row: HistoryRow, has_labels: bool) {
+        let place = self.events.len();
+        self.events.push(PersonEvent { person: row.person, event: row.event, place });
+        if has_labels {
+            self.labels.push(row.label);
+        }
+    }
+
+    /// Shows what each of these people did, in no order of people.
+    pub fn each(mut self, mut show: impl FnMut(&PersonHistory)) {
+        self.events.sort_unstable();
+        let mut history = PersonHistory::default();
+        for events in self.events.chunk_by(|one, other| one.person == other.person) {
+            history.events.clear();
+            history.events.extend(events.iter().map(|it| unpacked(it.event)));
+            if !self.labels.is_empty() {
+                history.labels.clear();
+                history.labels.extend(events.iter().map(|it| self.labels[it.place].take()));
+            }
+            show(&history);
+        }
+    }
+}
+
+/// The answer, some people at a time.
+pub struct HistoryStream<'a> {
     analytics: &'a Analytics,
     workspace: Uuid,
     asked: &'a HistoriesAsked,
-    cursor: RowStream<HistoryRow>,
+    blocks: BlockStream,
+    /// Rows that were read and not yet shown.
+    rows: std::vec::IntoIter<HistoryRow>,
 }
 
-impl std::fmt::Debug for Histories<'_> {
+impl std::fmt::Debug for HistoryStream<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Histories").finish_non_exhaustive()
+        f.debug_struct("HistoryStream").finish_non_exhaustive()
     }
 }
 
 /// What is next in an answer.
 #[derive(Debug)]
-pub enum NextHistory {
-    /// The history of a further person.
-    Person(PersonHistory),
+pub enum NextHistories {
+    /// The histories of further people.
+    People(Histories),
     /// Identifiers turned out to be linked: what was answered so far is void, the answer begins again.
     Again,
     /// There are no more.
     End,
 }
 
-impl Histories<'_> {
-    /// The next history, in no order of people.
+impl HistoryStream<'_> {
+    /// The next histories, in no order of people.
     ///
     /// # Errors
     /// When ClickHouse is away or the question asks too much.
-    pub async fn next(&mut self) -> Result<NextHistory, AnalyticsError> {
-        let Some(row) = self.cursor.next().await? else { return Ok(NextHistory::End) };
-        if row.needs_links > 0 {
-            self.cursor = open(self.analytics, self.workspace, self.asked, Links::Joined)?;
-            return Ok(NextHistory::Again);
+    pub async fn next(&mut self) -> Result<NextHistories, AnalyticsError> {
+        let has_labels = self.asked.breakdown.is_some();
+        let mut people = Histories::default();
+        let mut group = None;
+        loop {
+            while let Some(row) = self.rows.as_slice().first() {
+                if row.event == NEEDS_LINKS {
+                    self.rows = Vec::new().into_iter();
+                    self.blocks = open(self.analytics, self.workspace, self.asked, Links::Joined)?;
+                    return Ok(NextHistories::Again);
+                }
+                if group.is_some_and(|group| group != row.group()) {
+                    return Ok(NextHistories::People(people));
+                }
+                group = Some(row.group());
+                if let Some(row) = self.rows.next() {
+                    people.add(row, has_labels);
+                }
+            }
+            match self.blocks.next().await? {
+                Some(block) => self.rows = rows_of(&block, has_labels)?.into_iter(),
+                None if group.is_some() => return Ok(NextHistories::People(people)),
+                None => return Ok(NextHistories::End),
+            }
         }
-        let is_of_profile =
-            self.asked.breakdown.as_ref().is_some_and(|it| it.source == BreakdownSource::Profile);
-        let events = row.events.into_iter().map(unpacked).collect();
-        Ok(NextHistory::Person(PersonHistory { events, labels: row.labels, is_of_profile }))
     }
+}
+
+/// The rows of a block.
+fn rows_of(block: &Block, has_labels: bool) -> clickhouse::error::Result<Vec<HistoryRow>> {
+    let people = block["person"].iter::<u64>()?;
+    let events = block["event"].iter::<u64>()?;
+    let mut rows = Vec::with_capacity(block.num_rows());
+    for (person, event) in people.zip(events) {
+        rows.push(HistoryRow { person: person?, event: event?, label: None });
+    }
+    if has_labels {
+        for (row, label) in rows.iter_mut().zip(block["label"].iter::<&str>()?) {
+            row.label = label?.strip_prefix('=').map(str::to_owned);
+        }
+    }
+    Ok(rows)
 }
 
 fn unpacked(event: u64) -> HistoryEvent {
@@ -137,10 +219,10 @@ pub async fn histories<'a>(
     analytics: &'a Analytics,
     workspace: Uuid,
     asked: &'a HistoriesAsked,
-) -> Result<Histories<'a>, AnalyticsError> {
+) -> Result<HistoryStream<'a>, AnalyticsError> {
     let links = rows(asked).links(analytics, workspace).await?;
-    let cursor = open(analytics, workspace, asked, links)?;
-    Ok(Histories { analytics, workspace, asked, cursor })
+    let blocks = open(analytics, workspace, asked, links)?;
+    Ok(HistoryStream { analytics, workspace, asked, blocks, rows: Vec::new().into_iter() })
 }
 
 fn rows(asked: &HistoriesAsked) -> RowsAsked<'_> {
@@ -164,13 +246,14 @@ fn open(
     workspace: Uuid,
     asked: &HistoriesAsked,
     links: Links,
-) -> Result<RowStream<HistoryRow>, AnalyticsError> {
+) -> Result<BlockStream, AnalyticsError> {
     let mut parameters = Parameters::default();
     let sql = sql(asked, links, &mut parameters);
+    // The answer has a row for each event, and is read a group of people at a time.
     let query = rows(asked)
         .bind(workspace, client::read(analytics, &sql))
-        .with_setting("max_result_rows", asked.people_max.to_string());
-    parameters.bind(query).fetch()
+        .with_setting("max_result_rows", "0");
+    parameters.bind(query).fetch_blocks()
 }
 
 fn sql(asked: &HistoriesAsked, links: Links, parameters: &mut Parameters) -> String {
@@ -195,20 +278,11 @@ fn sql(asked: &HistoriesAsked, links: Links, parameters: &mut Parameters) -> Str
     if !asked.has_all_events {
         "choices != 0".clone_into(&mut rows.condition);
     }
-    let labels = match &asked.breakdown {
-        None => "emptyArrayString()".to_owned(),
-        Some(by) if by.source == BreakdownSource::Profile => {
-            "[any(ifNull(concat('=', label), ''))]".to_owned()
-        }
-        Some(_) => {
-            "groupArray(if(bitAnd(event, 1) = 0, '', ifNull(concat('=', label), '')))".to_owned()
-        }
+    let label = match asked.breakdown {
+        Some(_) => OF_ENTRY.replace("$label$", LABEL),
+        None => String::new(),
     };
-    let label = if asked.breakdown.is_some() { LABEL } else { "CAST(NULL, 'Nullable(String)')" };
-    HISTORIES
-        .replace("$labels$", &labels)
-        .replace("$label$", label)
-        .replace("$rows$", &rows.sql(links, parameters))
+    HISTORIES.replace("$label$", &label).replace("$rows$", &rows.sql(links, parameters))
 }
 
 #[cfg(test)]
@@ -222,18 +296,22 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_by_event_or_of_the_profile() {
-        let event = HistoryEvent { at_ms: 0, choices: 1 };
-        let history = PersonHistory::new(
-            vec![event; 3],
-            vec![None, Some(String::new()), Some("x".to_owned())],
-        );
-        assert_eq!(
-            [0, 1, 2, 3].map(|place| history.label(place)),
-            [None, Some(""), Some("x"), None]
-        );
-        let history =
-            PersonHistory { labels: vec!["=pro".to_owned()], is_of_profile: true, ..history };
-        assert_eq!([0, 2].map(|place| history.label(place)), [Some("pro"); 2]);
+    fn events_of_a_person_are_shown_together_by_time() {
+        let mut people = Histories::default();
+        for (person, at_ms, label) in
+            [(7, 3, Some("x")), (5, 2, None), (7, 1, Some("")), (5, 9, Some("y"))]
+        {
+            let event = at_ms << CHOICE_BITS | 1;
+            people.add(HistoryRow { person, event, label: label.map(str::to_owned) }, true);
+        }
+        let mut shown = Vec::new();
+        people.each(|history| {
+            let of = |place: usize| {
+                (history.events[place].at_ms, history.label(place).map(str::to_owned))
+            };
+            shown.push([of(0), of(1)]);
+        });
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(shown, [[(2, None), (9, text("y"))], [(1, text("")), (3, text("x"))]]);
     }
 }

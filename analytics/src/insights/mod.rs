@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! EventChoice ─▶ [`condition`] ─▶ rows (sql/insight_rows.sql) ─▶ [`trends`]: a row an interval
-//!                                                            └▶ [`histories`]: a row a person
+//!                                                            └▶ [`histories`]: a row an event, people in groups
 //! ```
 //!
-//! A person is an identifier as text: the external id of a profile, else its internal id; of events without a profile
-//! the identifier itself ([`person`]). Instants are milliseconds since 1970, UTC.
+//! A person is an identifier: the external id of a profile, else its internal id; of events without a profile the
+//! identifier itself ([`person`]). Rows have a hash of it. Instants are milliseconds since 1970, UTC.
 
 mod breakdown;
 mod catalog;
@@ -27,8 +27,8 @@ pub use catalog::{
 };
 pub use condition::EventChoice;
 pub use histories::{
-    HISTORY_CHOICES_MAX, Histories, HistoriesAsked, HistoryEvent, NextHistory, PersonHistory,
-    histories,
+    HISTORY_CHOICES_MAX, Histories, HistoriesAsked, HistoryEvent, HistoryStream, NextHistories,
+    PersonHistory, histories,
 };
 pub use members::{MEMBERS_PER_INSERT, Members, store};
 pub use metric::Metric;

@@ -280,19 +280,24 @@ fn number(field: &str, texts: Texts, parameters: &mut Parameters) -> Vec<String>
     ]
 }
 
+/// The first of some starts and the length of their intervals, where all have one length.
+pub(super) fn even(starts_ms: &[i64]) -> Option<(i64, i64)> {
+    let [first, second, ..] = starts_ms else { return None };
+    let length = second - first;
+    starts_ms.windows(2).all(|pair| pair[1] - pair[0] == length).then_some((*first, length))
+}
+
 /// The start of the interval that an event lies in. Intervals of one length are computed, others looked up.
 fn interval(starts_ms: &[i64], parameters: &mut Parameters) -> String {
+    if let Some((first, length)) = even(starts_ms) {
+        let first = parameters.add(Value::Integer(first));
+        let length = parameters.add(Value::Integer(length));
+        return format!("toInt64({first} + intDiv(at_ms - {first}, {length}) * {length})");
+    }
     match starts_ms {
         [] => "toInt64(0)".to_owned(),
         [only] => format!("toInt64({})", parameters.add(Value::Integer(*only))),
-        [first, second, ..] => {
-            let length = second - first;
-            let is_even = starts_ms.windows(2).all(|pair| pair[1] - pair[0] == length);
-            if is_even {
-                let first = parameters.add(Value::Integer(*first));
-                let length = parameters.add(Value::Integer(length));
-                return format!("toInt64({first} + intDiv(at_ms - {first}, {length}) * {length})");
-            }
+        _ => {
             let starts = parameters.add(Value::Integers(starts_ms.to_vec()));
             format!("toInt64(roundDown(at_ms, {starts}))")
         }

@@ -14,6 +14,7 @@ use statistics::proportion::{Interval as Bounds, Proportion, share};
 use super::{
     breakdown::BreakdownBy,
     choice::{Choice, refuse_many_filters},
+    follow::Follow,
     people::People,
     period::Period,
 };
@@ -139,6 +140,9 @@ fn next_places(events: &[HistoryEvent], steps: usize) -> Vec<Vec<usize>> {
 }
 
 fn best_attempt(history: &PersonHistory, rules: Rules) -> Option<Attempt> {
+    if history.events.iter().all(|event| event.choices & 1 == 0) {
+        return None;
+    }
     let order = places(&history.events);
     let events: Vec<HistoryEvent> = order.iter().map(|place| history.events[*place]).collect();
     let next = match rules.order {
@@ -206,26 +210,6 @@ impl Funnel {
             order: question.order,
         };
         Self { rules, labels: HashMap::new(), reached: Vec::new() }
-    }
-
-    /// Begins again, without people.
-    pub fn clear(&mut self) {
-        self.labels.clear();
-        self.reached.clear();
-    }
-
-    /// Adds what a person did.
-    pub fn add(&mut self, history: &PersonHistory) {
-        let Some(attempt) = best_attempt(history, self.rules) else { return };
-        let label = history.label(attempt.entry).map(|label| {
-            let next = self.labels.len();
-            match self.labels.get(label) {
-                Some(number) => *number,
-                None => *self.labels.entry(label.to_owned()).or_insert(next),
-            }
-        });
-        let took_ms = attempt.at_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        self.reached.push(Reached { label, took_ms });
     }
 
     /// The funnel of everybody.
@@ -301,6 +285,30 @@ impl Funnel {
             step.median_seconds = median(took).map(|ms| ms / 1000.0);
         }
         FunnelSteps { entered, steps }
+    }
+}
+
+impl Follow for Funnel {
+    fn add(&mut self, history: &PersonHistory) {
+        let Some(attempt) = best_attempt(history, self.rules) else { return };
+        let label = history.label(attempt.entry).map(|label| {
+            let next = self.labels.len();
+            match self.labels.get(label) {
+                Some(number) => *number,
+                None => *self.labels.entry(label.to_owned()).or_insert(next),
+            }
+        });
+        let took_ms = attempt.at_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        self.reached.push(Reached { label, took_ms });
+    }
+
+    fn clear(&mut self) {
+        self.labels.clear();
+        self.reached.clear();
+    }
+
+    fn people(&self) -> u64 {
+        self.reached.len() as u64
     }
 }
 

@@ -1,11 +1,12 @@
 //! Questions, and how their answers are computed.
 //!
 //! Reading order: [`period`] (ranges of time and their intervals), [`choice`] (which events), [`people`] (whose),
-//! then [`trends`], [`funnels`] and [`retention`], each a question with its limits and its rules; [`saved`] keeps them.
+//! then [`trends`], [`funnels`] and [`retention`], each a question with its limits and its rules ([`follow`]); [`saved`] keeps them.
 
 pub mod breakdown;
 pub mod choice;
 mod filter;
+pub(crate) mod follow;
 pub mod funnels;
 pub mod people;
 pub mod period;

@@ -8,6 +8,7 @@ use kernel::{
 
 use super::{
     choice::{Choice, refuse_many_filters},
+    follow::Follow,
     people::People,
     period::{Interval, Period},
 };
@@ -161,18 +162,15 @@ impl Retention {
         })
     }
 
-    /// Begins again, without people.
-    pub fn clear(&mut self) {
-        for cohort in &mut self.cohorts {
-            cohort.size = 0;
-            for returned in cohort.returned.iter_mut().flatten() {
-                *returned = 0;
-            }
-        }
+    /// The cohorts, the earliest first.
+    pub fn cohorts(self) -> Vec<Cohort> {
+        self.cohorts
     }
+}
 
-    /// Adds what a person did: the first choice is the beginning, the second a return.
-    pub fn add(&mut self, history: &PersonHistory) {
+impl Follow for Retention {
+    /// The first choice is the beginning, the second a return.
+    fn add(&mut self, history: &PersonHistory) {
         let starts = history.events.iter().filter(|event| event.choices & 1 != 0);
         let Some(first_ms) = starts.map(|event| event.at_ms).min() else { return };
         let place_of =
@@ -206,9 +204,17 @@ impl Retention {
         }
     }
 
-    /// The cohorts, the earliest first.
-    pub fn cohorts(self) -> Vec<Cohort> {
-        self.cohorts
+    fn clear(&mut self) {
+        for cohort in &mut self.cohorts {
+            cohort.size = 0;
+            for returned in cohort.returned.iter_mut().flatten() {
+                *returned = 0;
+            }
+        }
+    }
+
+    fn people(&self) -> u64 {
+        self.cohorts.iter().map(|cohort| cohort.size).sum()
     }
 }
 

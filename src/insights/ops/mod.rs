@@ -2,6 +2,7 @@
 
 pub mod catalog;
 mod funnels;
+mod histories;
 mod members;
 mod retention;
 pub mod saved;

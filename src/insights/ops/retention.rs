@@ -1,13 +1,10 @@
 //! Retention: ClickHouse answers when people began and returned, and the rules count them.
 
-use analytics::insights::{self, HistoriesAsked, NextHistory};
+use analytics::insights::HistoriesAsked;
 use kernel::{Result, WorkspaceId};
 
-use super::{InsightState, funnels::refuse_many, members::members};
-use crate::model::{
-    PEOPLE_MAX,
-    retention::{Cohort, Retention, RetentionQuestion},
-};
+use super::{InsightState, histories::follow, members::members};
+use crate::model::retention::{Cohort, Retention, RetentionQuestion};
 
 /// Computes the cohorts of a range.
 ///
@@ -20,7 +17,7 @@ pub async fn retention(
 ) -> Result<Vec<Cohort>> {
     let _place = app.place().await?;
     let now = app.clock().now();
-    let mut retention = Retention::new(question, now)?;
+    let retention = Retention::new(question, now)?;
     let members = members(app, workspace, question.people.as_ref()).await?;
     let asked = HistoriesAsked {
         choices: vec![question.start.at(now), question.returning.at(now)],
@@ -29,22 +26,7 @@ pub async fn retention(
         has_all_events: false,
         breakdown: None,
         members,
-        people_max: PEOPLE_MAX + 1,
     };
-    let mut histories = insights::histories(app.analytics(), workspace.uuid(), &asked).await?;
-    let mut people = 0;
-    loop {
-        match histories.next().await? {
-            NextHistory::Person(history) => retention.add(&history),
-            NextHistory::Again => {
-                retention.clear();
-                people = 0;
-                continue;
-            }
-            NextHistory::End => break,
-        }
-        people += 1;
-        refuse_many(people)?;
-    }
+    let retention = follow(app, workspace, &asked, retention).await?;
     Ok(retention.cohorts())
 }

@@ -1,0 +1,15 @@
+//! What follows people through their histories.
+
+use analytics::insights::PersonHistory;
+
+/// A rule that is computed person by person.
+pub(crate) trait Follow: Send + 'static {
+    /// Adds what a person did.
+    fn add(&mut self, history: &PersonHistory);
+
+    /// Begins again, without people.
+    fn clear(&mut self);
+
+    /// People who began.
+    fn people(&self) -> u64;
+}

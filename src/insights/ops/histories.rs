@@ -1,0 +1,48 @@
+//! Follows people through what they did, as ClickHouse answers it.
+
+use analytics::insights::{self, HistoriesAsked, NextHistories};
+use kernel::{Error, Result, WorkspaceId};
+
+use super::InsightState;
+use crate::model::{PEOPLE_MAX, follow::Follow};
+
+/// Shows a rule the histories of a question, all events of a person at a time. The rule runs on a thread of its own while
+/// the next people arrive.
+///
+/// # Errors
+/// Bad request when too many people begin; unavailable when ClickHouse is.
+pub(super) async fn follow<F: Follow>(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    asked: &HistoriesAsked,
+    mut rule: F,
+) -> Result<F> {
+    let mut stream = insights::histories(app.analytics(), workspace.uuid(), asked).await?;
+    let mut next = stream.next().await?;
+    loop {
+        let running = match next {
+            NextHistories::People(people) => tokio::task::spawn_blocking(move || {
+                people.each(|history| rule.add(history));
+                rule
+            }),
+            NextHistories::Again => tokio::task::spawn_blocking(move || {
+                rule.clear();
+                rule
+            }),
+            NextHistories::End => return Ok(rule),
+        };
+        next = stream.next().await?;
+        rule = running.await.map_err(Error::internal)?;
+        refuse_many(rule.people())?;
+    }
+}
+
+/// Refuses a question about more people than are followed.
+fn refuse_many(people: u64) -> Result<()> {
+    if people <= PEOPLE_MAX {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "more than {PEOPLE_MAX} people begin in this range: ask for a shorter range, fewer people or rarer events"
+    )))
+}

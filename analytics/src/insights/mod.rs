@@ -12,6 +12,7 @@ mod breakdown;
 mod catalog;
 mod condition;
 mod histories;
+mod intervals;
 mod members;
 mod metric;
 mod parameters;

@@ -2,8 +2,8 @@
 
 use super::{
     Span,
+    intervals::even,
     parameters::{Parameters, Value},
-    trends::even,
 };
 
 const UNIQUE: &str = include_str!("../sql/insight_unique.sql");

@@ -10,6 +10,6 @@ pub(crate) trait Follow: Send + 'static {
     /// Begins again, without people.
     fn clear(&mut self);
 
-    /// People who began.
+    /// How many people began so far.
     fn people(&self) -> u64;
 }

@@ -90,6 +90,9 @@ async fn identifiers_of_one_person_are_one_person() {
     let unique = json!({"series": [{"metric": "unique"}], "interval": "none", "from": "2026-03-01", "to": "2026-03-01"});
     // The internal id is of the same profile as the external one.
     becomes(&workspace, &unique, "/series/0/total", &json!(4)).await;
+    let mut rated = unique.clone();
+    rated["series"][0]["eventName"] = json!("Rated");
+    becomes(&workspace, &rated, "/series/0/total", &json!(1)).await;
     link(&workspace, "device-1", &old).await;
     becomes(&workspace, &unique, "/series/0/total", &json!(3)).await;
     workspace.api.post("/users/merge", &json!({"from": "ann-old", "into": "ann"}), 200).await;

@@ -12,7 +12,6 @@ mod breakdown;
 mod catalog;
 mod condition;
 mod histories;
-mod intervals;
 mod members;
 mod metric;
 mod parameters;

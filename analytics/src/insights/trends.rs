@@ -7,7 +7,6 @@ use uuid::Uuid;
 use super::{
     Breakdown, EventChoice, Metric, Span,
     breakdown::LABEL,
-    intervals::interval,
     parameters::{Parameters, Value},
     person::Links,
     property::{JsonLocation, readings},
@@ -281,6 +280,25 @@ fn number(field: &str, texts: Texts, parameters: &mut Parameters) -> Vec<String>
     ]
 }
 
+/// The start of the interval that an event lies in. Intervals of one length are computed, others looked up.
+fn interval(starts_ms: &[i64], parameters: &mut Parameters) -> String {
+    match starts_ms {
+        [] => "toInt64(0)".to_owned(),
+        [only] => format!("toInt64({})", parameters.add(Value::Integer(*only))),
+        [first, second, ..] => {
+            let length = second - first;
+            let is_even = starts_ms.windows(2).all(|pair| pair[1] - pair[0] == length);
+            if is_even {
+                let first = parameters.add(Value::Integer(*first));
+                let length = parameters.add(Value::Integer(length));
+                return format!("toInt64({first} + intDiv(at_ms - {first}, {length}) * {length})");
+            }
+            let starts = parameters.add(Value::Integers(starts_ms.to_vec()));
+            format!("toInt64(roundDown(at_ms, {starts}))")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,5 +329,13 @@ mod tests {
                 assert!(!sql.split('$').skip(1).any(is_placeholder), "{sql}");
             }
         }
+    }
+
+    #[test]
+    fn intervals_of_one_length_are_computed() {
+        let of = |starts: &[i64]| interval(starts, &mut Parameters::default());
+        assert!(of(&[0, 5, 10]).contains("intDiv"));
+        assert!(of(&[0, 5, 11]).contains("roundDown"));
+        assert_eq!(of(&[7]), "toInt64({p0:Int64})");
     }
 }

@@ -2,13 +2,12 @@
 
 use super::{
     Span,
-    intervals::even,
     parameters::{Parameters, Value},
 };
 
 const UNIQUE: &str = include_str!("../sql/insight_unique.sql");
-/// Most intervals: the bits of a `UInt64`, but the one for people whose identifiers may be linked.
-pub(super) const INTERVALS_MAX: usize = 63;
+/// Most intervals: the bits of a `UInt64`.
+pub(super) const INTERVALS_MAX: usize = 64;
 
 /// The statement of figures by interval, of rows with `person`, `interval_ms` and `needs_links`.
 ///
@@ -20,7 +19,9 @@ pub(super) fn sql(
     parameters: &mut Parameters,
 ) -> String {
     let compared = compared.map_or(0, |span| starts_ms.partition_point(|it| *it <= span.end_ms));
-    let place = place(starts_ms, parameters);
+    let place_max = i64::try_from(starts_ms.len()).unwrap_or(i64::MAX);
+    let starts = parameters.add(Value::Integers(starts_ms.to_vec()));
+    let places = parameters.add(Value::Integers((0..place_max).collect()));
     let of_intervals = starts_ms.iter().enumerate().map(|(place, start_ms)| {
         let is_compared = u8::from(place < compared);
         figure(0, is_compared, *start_ms, &format!("bitTest(intervals, {place})"))
@@ -32,23 +33,10 @@ pub(super) fn sql(
     });
     let figures: Vec<String> = of_intervals.chain(of_ranges).collect();
     UNIQUE
-        .replace("$place$", &place)
-        .replace("$linked$", &INTERVALS_MAX.to_string())
+        .replace("$starts$", &starts)
+        .replace("$places$", &places)
         .replace("$figures$", &format!("[{}]", figures.join(", ")))
         .replace("$rows$", rows)
-}
-
-/// The place of an interval among those of a question.
-fn place(starts_ms: &[i64], parameters: &mut Parameters) -> String {
-    if let Some((first, length)) = even(starts_ms) {
-        let first = parameters.add(Value::Integer(first));
-        let length = parameters.add(Value::Integer(length));
-        return format!("toUInt8(intDiv(interval_ms - {first}, {length}))");
-    }
-    let place_max = i64::try_from(starts_ms.len()).unwrap_or(i64::MAX);
-    let starts = parameters.add(Value::Integers(starts_ms.to_vec()));
-    let places = parameters.add(Value::Integers((0..place_max).collect()));
-    format!("transform(interval_ms, {starts}, {places}, toUInt8(0))")
 }
 
 fn figure(is_total: u8, is_compared: u8, start_ms: i64, condition: &str) -> String {

@@ -124,11 +124,6 @@ const MIGRATIONS: &[Migration] = &[
         name: "erased_events",
         text: include_str!("../../../migrations/clickhouse/0018_erased_events.sql"),
     },
-    Migration {
-        version: 19,
-        name: "properties_lz4",
-        text: include_str!("../../../migrations/clickhouse/0019_properties_lz4.sql"),
-    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

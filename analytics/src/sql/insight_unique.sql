@@ -1,6 +1,5 @@
 -- How many people are there per interval of a range, and in all of it? The intervals of a person are the bits of one number,
--- so that each person is kept once, and not once for each interval; its last bit says that links are needed. The columns
--- are those of insight_trend.sql.
+-- so that each person is kept once, and not once for each interval. The columns are those of insight_trend.sql.
 SELECT
     figure.1 AS is_total,
     figure.2 AS is_compared,
@@ -16,12 +15,14 @@ SELECT
     toFloat64(0) AS sum_rest,
     toUInt64(0) AS sum_count
 FROM (
-    SELECT toUInt8(max(bitTest(intervals, $linked$))) AS needs_links, $figures$ AS figures
+    SELECT toUInt8(max(person_needs_links)) AS needs_links, $figures$ AS figures
     FROM (
-        SELECT groupBitOr(bitShiftLeft(toUInt64(1), if(needs_links, $linked$, $place$))) AS intervals
+        SELECT
+            groupBitOr(bitShiftLeft(toUInt64(1), transform(interval_ms, $starts$, $places$, toUInt8(0)))) AS intervals,
+            max(needs_links) AS person_needs_links
         FROM ($rows$)
         GROUP BY person
     )
 )
 ARRAY JOIN figures AS figure
-WHERE people > 0 OR needs_links
+WHERE people > 0

@@ -20,17 +20,19 @@ pub(super) async fn follow<F: Follow>(
     let mut stream = insights::histories(app.analytics(), workspace.uuid(), asked).await?;
     let mut next = stream.next().await?;
     loop {
-        let running = match next {
-            NextHistories::People(people) => tokio::task::spawn_blocking(move || {
-                people.each(|history| rule.add(history));
-                rule
-            }),
-            NextHistories::Again => tokio::task::spawn_blocking(move || {
+        let people = match next {
+            NextHistories::People(people) => people,
+            NextHistories::Again => {
                 rule.clear();
-                rule
-            }),
+                next = stream.next().await?;
+                continue;
+            }
             NextHistories::End => return Ok(rule),
         };
+        let running = tokio::task::spawn_blocking(move || {
+            people.each(|history| rule.add(history));
+            rule
+        });
         next = stream.next().await?;
         rule = running.await.map_err(Error::internal)?;
         refuse_many(rule.people())?;
@@ -45,4 +47,15 @@ fn refuse_many(people: u64) -> Result<()> {
     Err(Error::bad_request(format!(
         "more than {PEOPLE_MAX} people begin in this range: ask for a shorter range, fewer people or rarer events"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_people_are_followed_as_may_be_and_no_more() {
+        assert!(refuse_many(PEOPLE_MAX).is_ok());
+        assert!(matches!(refuse_many(PEOPLE_MAX + 1), Err(Error::BadRequest { .. })));
+    }
 }

@@ -1,83 +1,19 @@
 //! Acknowledged events are stored exactly once, whatever is killed meanwhile.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::kit::{Client, Process, data_dir, eventually};
+use crate::kit::{Client, Load, Process, data_dir, eventually};
 
-/// Events in one request of the load.
-const BATCH: u64 = 50;
-/// Clients that post at the same time.
-const CLIENTS: usize = 4;
-
-/// Posts batches from several clients until it is stopped; a batch without an answer is sent again
-/// with the same ids, as a careful producer does.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Load {
-    next: Arc<AtomicU64>,
-    acknowledged: Arc<Mutex<BTreeSet<String>>>,
-    done: Arc<AtomicBool>,
-    target: Arc<Mutex<Option<Client>>>,
-}
-
-impl Load {
-    pub(crate) fn set_target(&self, client: Option<Client>) {
-        *self.target.lock() = client;
+/// The event of the load with this number. Half of them leave the time to the server.
+pub(crate) fn event(number: u64) -> Value {
+    let id = format!("event-{number}");
+    let mut event = json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
+    if number.is_multiple_of(2) {
+        event["timestamp"] = json!(1_772_366_400_000_u64 + number);
     }
-
-    pub(crate) fn acknowledged(&self) -> usize {
-        self.acknowledged.lock().len()
-    }
-
-    /// The ids that were acknowledged so far.
-    pub(crate) fn acknowledged_ids(&self) -> BTreeSet<String> {
-        self.acknowledged.lock().clone()
-    }
-
-    async fn run(self) {
-        while !self.done.load(Ordering::Relaxed) {
-            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
-            let ids: Vec<String> = (first..first + BATCH).map(|n| format!("event-{n}")).collect();
-            let body: Value = ids
-                .iter()
-                .enumerate()
-                .map(|(n, id)| {
-                    let mut event =
-                        json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
-                    // Half of them leave the time to the server.
-                    if n % 2 == 0 {
-                        event["timestamp"] = json!(1_772_366_400_000_u64 + first);
-                    }
-                    event
-                })
-                .collect();
-            while !self.posted(&body).await {
-                if self.done.load(Ordering::Relaxed) {
-                    return;
-                }
-                tokio::task::yield_now().await;
-            }
-            self.acknowledged.lock().extend(ids);
-        }
-    }
-
-    async fn posted(&self, body: &Value) -> bool {
-        let client = self.target.lock().clone();
-        let Some(client) = client else { return false };
-        let request = client.request(reqwest::Method::POST, "/events/track").json(body);
-        match request.send().await {
-            Ok(answer) => answer.status().is_success(),
-            Err(_) => false,
-        }
-    }
+    event
 }
 
 /// Every event id the server shows, with how often it shows it.
@@ -98,8 +34,7 @@ pub(crate) async fn shown(client: &Client) -> BTreeMap<String, usize> {
 }
 
 /// Waits until all that was acknowledged is shown, then holds both against each other.
-pub(crate) async fn assert_exactly_once(client: &Client, load: &Load) {
-    let acknowledged = load.acknowledged.lock().clone();
+pub(crate) async fn assert_exactly_once(client: &Client, acknowledged: &BTreeSet<String>) {
     let shown = eventually("all that was acknowledged is visible", || async {
         let shown = shown(client).await;
         acknowledged.iter().all(|id| shown.contains_key(id)).then_some(shown)
@@ -111,23 +46,6 @@ pub(crate) async fn assert_exactly_once(client: &Client, load: &Load) {
     let total =
         client.post("/events/aggregate", &question, 200).await.json()["data"]["total"].clone();
     assert_eq!(total, shown.len(), "the aggregate counts what the query shows");
-}
-
-pub(crate) fn start(load: &Load) -> Vec<tokio::task::JoinHandle<()>> {
-    (0..CLIENTS).map(|_| tokio::spawn(load.clone().run())).collect()
-}
-
-pub(crate) async fn grow_by(load: &Load, by: usize) {
-    let goal = load.acknowledged() + by;
-    eventually("the load continues", || async { (load.acknowledged() >= goal).then_some(()) })
-        .await;
-}
-
-pub(crate) async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
-    load.done.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
-    }
 }
 
 /// Children of a process that run the named engine.
@@ -156,11 +74,10 @@ async fn acknowledged_events_survive_server_kills_exactly_once() {
     let folder = data_dir("killed-server");
     let (mut process, key) = Process::start(&folder, &[]).await;
     let key = key.expect("the first start prints a key");
-    let load = Load::default();
-    let clients = start(&load);
+    let load = Load::start(process.client(&key), event);
     for _ in 0..3 {
         load.set_target(Some(process.client(&key)));
-        grow_by(&load, 1_000).await;
+        load.grow_by(1_000).await;
         let engines = [
             engine_pids(process.pid(), "engine clickhouse"),
             engine_pids(process.pid(), "postgres"),
@@ -176,9 +93,9 @@ async fn acknowledged_events_survive_server_kills_exactly_once() {
         (process, _) = Process::start(&folder, &[]).await;
     }
     load.set_target(Some(process.client(&key)));
-    grow_by(&load, 1_000).await;
-    finish(&load, clients).await;
-    assert_exactly_once(&process.client(&key), &load).await;
+    load.grow_by(1_000).await;
+    let acknowledged = load.finish().await;
+    assert_exactly_once(&process.client(&key), &acknowledged).await;
     assert!(process.stop().await.success());
 }
 
@@ -187,31 +104,29 @@ async fn acknowledged_events_survive_clickhouse_kills_exactly_once() {
     let folder = data_dir("killed-clickhouse");
     let (process, key) = Process::start(&folder, &[]).await;
     let client = process.client(&key.expect("the first start prints a key"));
-    let load = Load::default();
-    load.set_target(Some(client.clone()));
-    let clients = start(&load);
+    let load = Load::start(client.clone(), event);
     for _ in 0..3 {
-        grow_by(&load, 1_000).await;
+        load.grow_by(1_000).await;
         let pids = engine_pids(process.pid(), "engine clickhouse");
         assert_eq!(pids.len(), 1, "{pids:?}");
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL)
             .unwrap();
         // Tracking continues without ClickHouse.
-        grow_by(&load, 1_000).await;
+        load.grow_by(1_000).await;
         eventually("another ClickHouse was started", || async {
             let now = engine_pids(process.pid(), "engine clickhouse");
             (now.len() == 1 && now != pids).then_some(())
         })
         .await;
     }
-    finish(&load, clients).await;
+    let acknowledged = load.finish().await;
     let readiness = Client::new(&process.admin_url, None);
     eventually("both stores are ready", || async {
         let answer = readiness.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
         answer.status().is_success().then_some(())
     })
     .await;
-    assert_exactly_once(&client, &load).await;
+    assert_exactly_once(&client, &acknowledged).await;
     assert!(process.stop().await.success());
 }
 

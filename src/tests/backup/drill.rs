@@ -10,8 +10,8 @@ use sqlx::Connection as _;
 use super::{back_up, backups, beside, manifest, restore};
 use crate::{
     campaigns::{self, call, email_with, id, in_ms, made, read},
-    durability::{self, Load, assert_exactly_once, finish, grow_by, shown},
-    kit::{Client, Process, data_dir, engines::clickhouse, eventually, server, unique},
+    durability::{assert_exactly_once, event, shown},
+    kit::{Client, Load, Process, data_dir, engines::clickhouse, eventually, server, unique},
 };
 
 /// A gateway that accepts everything, and what it was handed.
@@ -67,20 +67,18 @@ async fn a_restore_has_each_acknowledged_event_once_and_sends_nothing_by_itself(
     let (process, key) = Process::start(&folder, &environment("http://127.0.0.1:9/sms")).await;
     let key = key.unwrap();
     let waiting = prepare(&process.client(&key)).await;
-    let load = Load::default();
-    load.set_target(Some(process.client(&key)));
-    let clients = durability::start(&load);
-    grow_by(&load, 5_000).await;
+    let load = Load::start(process.client(&key), event);
+    load.grow_by(5_000).await;
     let api = process.client(&key);
     eventually("some events have landed", || async { (total(&api).await > 0).then_some(()) }).await;
-    let before = load.acknowledged_ids();
+    let before = load.acknowledged();
     let backup = backups.join("one");
     let made = back_up(&folder, &backup).await;
     assert_eq!((made.status, made.stdout.as_str()), (0, ""), "{}", made.stderr);
     assert!(made.stderr.contains("PostgreSQL: users"), "{}", made.stderr);
-    let is_busy = load.acknowledged() > before.len();
+    let is_busy = load.acknowledged().len() > before.len();
     assert!(is_busy, "events came in meanwhile");
-    finish(&load, clients).await;
+    let acknowledged = load.finish().await;
     process.kill();
 
     let restored = data_dir("backup-restored");
@@ -110,11 +108,12 @@ async fn a_restore_has_each_acknowledged_event_once_and_sends_nothing_by_itself(
     assert!(calls.lock().is_empty(), "{:?}", calls.lock());
 
     // Producers send again what the lost server acknowledged after the backup.
-    for ids in load.acknowledged_ids().into_iter().collect::<Vec<_>>().chunks(50) {
-        let events: Vec<Value> = ids.iter().map(|id| again(id)).collect();
+    let number = |id: &String| id.trim_start_matches("event-").parse().unwrap();
+    for ids in acknowledged.iter().collect::<Vec<_>>().chunks(50) {
+        let events: Vec<Value> = ids.iter().map(|id| event(number(id))).collect();
         api.post("/events/track", &json!(events), 200).await;
     }
-    assert_exactly_once(&api, &load).await;
+    assert_exactly_once(&api, &acknowledged).await;
     let found = api.get("/users/by-user-id/ann", 200).await.json();
     assert_eq!(found["attributes"]["plan"], "pro\t\\N\n1", "{found}");
     assert!(process.stop().await.success());
@@ -125,17 +124,6 @@ async fn a_restore_has_each_acknowledged_event_once_and_sends_nothing_by_itself(
 async fn total(api: &Client) -> u64 {
     let answer = api.post("/events/aggregate", &json!({"eventName": "Loaded"}), 200).await.json();
     answer["data"]["total"].as_u64().unwrap()
-}
-
-/// The event of the load with this id.
-fn again(id: &str) -> Value {
-    let number: u64 = id.trim_start_matches("event-").parse().unwrap();
-    let mut event = json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
-    let (first, n) = (number / 50 * 50, number % 50);
-    if n.is_multiple_of(2) {
-        event["timestamp"] = json!(1_772_366_400_000_u64 + first);
-    }
-    event
 }
 
 async fn check_messages(api: &Client, waiting: &Waiting, data: &Path) {

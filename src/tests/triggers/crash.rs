@@ -1,15 +1,7 @@
 //! Every event triggers its campaigns exactly once, whatever is killed.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::{collections::BTreeSet, path::Path};
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sqlx::{
     PgPool,
@@ -19,11 +11,9 @@ use sqlx::{
 use super::{EVENT, all, body, people};
 use crate::{
     campaigns::{call, made},
-    kit::{Client, Process, data_dir, eventually},
+    kit::{Load, Process, data_dir, eventually},
 };
 
-/// Events of one request.
-const BATCH: u64 = 20;
 /// People whose events they are.
 const PEOPLE: u64 = 7;
 /// How often the server is killed.
@@ -42,49 +32,9 @@ async fn store(data_dir: &Path, scratch: &Path) -> PgPool {
     PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap()
 }
 
-#[derive(Debug, Clone, Default)]
-struct Load {
-    next: Arc<AtomicU64>,
-    acknowledged: Arc<Mutex<BTreeSet<String>>>,
-    done: Arc<AtomicBool>,
-    target: Arc<Mutex<Option<Client>>>,
-}
-
-impl Load {
-    async fn run(self) {
-        while !self.done.load(Ordering::Relaxed) {
-            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
-            let ids: Vec<String> = (first..first + BATCH).map(|n| format!("event-{n}")).collect();
-            let event = |(n, id): (u64, &String)| {
-                let user = format!("user-{}", n % PEOPLE);
-                json!({"userId": user, "eventName": EVENT, "clientEventId": id})
-            };
-            let events: Value = (first..).zip(&ids).map(event).collect();
-            while !self.posted(&events).await {
-                if self.done.load(Ordering::Relaxed) {
-                    return;
-                }
-                tokio::task::yield_now().await;
-            }
-            self.acknowledged.lock().extend(ids);
-        }
-    }
-
-    /// A request without an answer is sent again with the same ids.
-    async fn posted(&self, events: &Value) -> bool {
-        let client = self.target.lock().clone();
-        let Some(client) = client else { return false };
-        let request = client.request(reqwest::Method::POST, "/events/track").json(events);
-        request.send().await.is_ok_and(|answer| answer.status().is_success())
-    }
-
-    async fn grow_by(&self, by: usize) {
-        let goal = self.acknowledged.lock().len() + by;
-        eventually("the load continues", || async {
-            (self.acknowledged.lock().len() >= goal).then_some(())
-        })
-        .await;
-    }
+fn event(number: u64) -> Value {
+    let user = format!("user-{}", number % PEOPLE);
+    json!({"userId": user, "eventName": EVENT, "clientEventId": format!("event-{number}")})
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,22 +52,17 @@ async fn every_acknowledged_event_triggers_once_across_server_kills() {
         call(&api, &campaign, "send", 200).await;
         campaigns.push(campaign);
     }
-    let load = Load::default();
-    let clients: Vec<_> = (0..2).map(|_| tokio::spawn(load.clone().run())).collect();
+    let load = Load::start(process.client(&key), event);
     for _ in 0..KILLS {
-        *load.target.lock() = Some(process.client(&key));
+        load.set_target(Some(process.client(&key)));
         load.grow_by(300).await;
         process.kill();
-        *load.target.lock() = None;
+        load.set_target(None);
         (process, _) = Process::start(&folder, &[]).await;
     }
-    *load.target.lock() = Some(process.client(&key));
+    load.set_target(Some(process.client(&key)));
     load.grow_by(100).await;
-    load.done.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
-    }
-    let acknowledged = load.acknowledged.lock().clone();
+    let acknowledged = load.finish().await;
     let db = store(&folder, scratch.path()).await;
     for campaign in &campaigns {
         let entered = eventually("every event triggered it", || async {

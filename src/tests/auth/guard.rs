@@ -27,7 +27,7 @@ use crate::kit::{server, unique};
 /// The secret of session tokens here.
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// How long a request waits for a connection of a pool here.
-const WAIT_MAX: Duration = Duration::from_secs(5);
+const WAIT_MAX: Duration = Duration::from_secs(15);
 /// Connections of a pool here; one of them listens.
 const CONNECTIONS: u32 = 4;
 
@@ -151,7 +151,7 @@ impl Guard {
 
     pub(crate) async fn get(&self, path: &str, header: (&str, &str)) -> Answer {
         let request = self.client.get(format!("{}{path}", self.url)).header(header.0, header.1);
-        let response = request.timeout(Duration::from_secs(20)).send().await.unwrap();
+        let response = request.timeout(Duration::from_mins(1)).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Answer { status, headers, body: response.json().await.unwrap() }
     }

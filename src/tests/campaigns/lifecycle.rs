@@ -75,7 +75,7 @@ async fn a_campaign_without_a_provider_fails_with_the_reason_and_can_be_retried(
 async fn a_scheduled_campaign_starts_at_its_time() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
-    let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(1000)});
+    let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(5_000)});
     let campaign = made(api, &email_with("soon", schedule)).await;
     assert_eq!(status(&campaign), "scheduled");
     let ended = eventually("its time came", || async {

@@ -242,7 +242,7 @@ async fn only_a_transactional_list_reaches_opted_out_profiles() {
         assert_eq!(call(&workspace.api, &campaign, "send", 400).await.errors(), [message]);
         // Put in line, it fails when its time has come.
         body["sendType"] = json!("scheduled");
-        body["scheduledAt"] = json!(super::in_ms(1_000));
+        body["scheduledAt"] = json!(super::in_ms(5_000));
         let scheduled = made(&workspace.api, &body).await;
         let failed = eventually("its time", || async {
             let found = read(&workspace.api, &scheduled).await;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::kit::engines::{ClickHouseAddress, clickhouse};
 
 /// A condition that never comes true fails its test after this.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
 struct Item {

@@ -475,11 +475,17 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
         if stats["stats"]["failed"] != 2 {
             return None;
         }
-        Some(person.get(&format!("{address}/report?numbers=on")).await)
+        let seen = person.get(&format!("{address}/report?numbers=on")).await;
+        seen.text.contains("forbidden_target").then_some(seen)
     })
     .await;
     has(&seen, &["Failures", "forbidden_target"]);
-    has(&person.get(&format!("{address}/report?person=ann")).await, &["failed", "One person"]);
+    let seen = eventually("the message of one person has failed", || async {
+        let seen = person.get(&format!("{address}/report?person=ann")).await;
+        seen.text.contains("failed").then_some(seen)
+    })
+    .await;
+    has(&seen, &["One person"]);
     let list = person.get("/console/campaigns?rates=on").await;
     has(
         &list,

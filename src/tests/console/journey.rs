@@ -231,7 +231,7 @@ async fn a_newcomer_comes_from_the_first_start_to_the_report_of_a_campaign() {
         ("MILLRACE_CHANNELS__EMAIL__URL", format!("smtp://{}", mail.address)),
         ("MILLRACE_CHANNELS__EMAIL__FROM", "Shop <hello@example.test>".to_owned()),
     ];
-    let (process, key) = Process::start(&data_dir("journey"), &settings).await;
+    let (process, key) = Process::first_start(&data_dir("journey"), &settings).await;
     let (key, url) = (key.unwrap(), process.url.clone());
     tab.screen(Screen { width: 1280, height: 800, is_dark: false }).await;
     let newcomer = Newcomer { tab, url };

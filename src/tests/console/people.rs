@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::kit::{Person, Seen};
 use crate::{
-    kit::{Workspace, eventually},
+    kit::{Workspace, eventually, within},
+    privacy::DONE_MAX,
     stats::fixture::{hour, iso, message_event, publish, track},
 };
 
@@ -114,7 +115,7 @@ async fn a_person_is_exported_and_erased_from_the_page() {
     assert!(support.get("/console/privacy").await.text.contains("No requests yet"));
     let done = support.post(&format!("{path}/export"), &[]).await;
     assert_eq!((done.status.as_u16(), done.location()), (303, "/console/privacy"));
-    let list = eventually("the document is there", || async {
+    let list = within(DONE_MAX, "the document is there", || async {
         let list = support.get("/console/privacy").await;
         list.text.contains("/download").then_some(list)
     })
@@ -139,7 +140,7 @@ async fn a_person_is_exported_and_erased_from_the_page() {
     assert_eq!(reader.post(&erase, &[("confirm", "<b>Ann")]).await.status, 403);
     let done = support.post(&erase, &[("confirm", "<b>Ann")]).await;
     assert_eq!((done.status.as_u16(), done.location()), (303, "/console/privacy"));
-    let rows = eventually("the person is erased", || async {
+    let rows = within(DONE_MAX, "the person is erased", || async {
         let rows = support.get("/console/privacy/requests").await;
         assert!(!rows.text.contains("<html"), "{}", rows.text);
         rows.text.contains("erased</span>").then_some(rows)

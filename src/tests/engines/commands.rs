@@ -18,7 +18,7 @@ async fn commands_work_without_a_server_and_beside_one() {
     let key = alone.stdout.trim_end().to_owned();
     assert!(key.starts_with("mr_") && alone.stdout == format!("{key}\n"), "{}", alone.stdout);
 
-    let (server, demo) = Process::start(&data_dir, &[]).await;
+    let (server, demo) = Process::first_start(&data_dir, &[]).await;
     assert!(demo.is_none(), "a store with a workspace gets no demo");
     server.client(&key).get("/events/query", 200).await;
     let beside = millrace(&data_dir, &create).await;
@@ -116,7 +116,7 @@ async fn the_first_key_is_printed_only_on_a_terminal_or_on_request() {
     server.client(&key).get("/events/query", 200).await;
     assert!(server.stop().await.success());
 
-    let (server, second) = Process::start(&data_dir, &[]).await;
+    let (server, second) = Process::first_start(&data_dir, &[]).await;
     assert_eq!(second, None, "the key is shown once");
     assert!(!server.startup_output.contains("keys create"), "{}", server.startup_output);
     assert!(server.stop().await.success());

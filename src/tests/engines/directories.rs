@@ -30,7 +30,7 @@ async fn engines_run_under_long_paths_private_to_the_owner() {
     std::fs::create_dir_all(&closed).unwrap();
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
     let data_dir = closed.join("a-rather-long-name".repeat(8)).join("data");
-    let (server, key) = Process::start(&data_dir, &[]).await;
+    let (server, key) = Process::first_start(&data_dir, &[]).await;
     server.client(&key.unwrap()).get("/events/query", 200).await;
 
     let us = nix::unistd::Uid::effective();
@@ -57,7 +57,7 @@ async fn engines_run_under_long_paths_private_to_the_owner() {
 
     // What is deleted is gone: the next start is a first one.
     std::fs::remove_dir_all(&data_dir).unwrap();
-    let (server, key) = Process::start(&data_dir, &[]).await;
+    let (server, key) = Process::first_start(&data_dir, &[]).await;
     assert!(key.is_some(), "a fresh folder gets a fresh store");
     assert!(server.stop().await.success());
 }
@@ -92,7 +92,7 @@ async fn an_open_data_directory_is_closed_to_other_users() {
     };
     set("", 0o755);
     let event = serde_json::json!({"userId": "ann", "eventName": "Kept"});
-    let (server, key) = Process::start(&data_dir, &[]).await;
+    let (server, key) = Process::first_start(&data_dir, &[]).await;
     let key = key.unwrap();
     server.client(&key).post("/events/track", &event, 200).await;
     assert_eq!(mode(&data_dir), 0o700);
@@ -109,7 +109,7 @@ async fn an_open_data_directory_is_closed_to_other_users() {
         set(&format!("spool/{}", file.unwrap().file_name().display()), 0o644);
     }
     set("secrets/clickhouse", 0o644);
-    let (server, _) = Process::start(&data_dir, &[]).await;
+    let (server, _) = Process::first_start(&data_dir, &[]).await;
     server.client(&key).post("/events/track", &event, 200).await;
     assert_eq!(open_to_others(&data_dir), Vec::<String>::new());
     assert!(server.stop().await.success());

@@ -40,7 +40,7 @@ fn policies(process: Pid, name: &str) -> Vec<String> {
 #[tokio::test]
 async fn the_threads_that_merge_run_when_no_other_wants_their_core() {
     let data_dir = data_dir("merges");
-    let (server, _) = Process::start(&data_dir, &[]).await;
+    let (server, _) = Process::first_start(&data_dir, &[]).await;
     let [_, clickhouse] = engines(&data_dir).unwrap();
     eventually("all threads of the pool have the policy", || async {
         let policies = policies(clickhouse, "MergeMutate");
@@ -68,7 +68,7 @@ async fn the_threads_of_questions_stand_back_and_those_of_inserts_do_not() {
         return eprintln!("SKIPPED the nice value of questions: this process lacks CAP_SYS_NICE");
     }
     let data_dir = data_dir("questions");
-    let (server, key) = Process::start(&data_dir, &[]).await;
+    let (server, key) = Process::first_start(&data_dir, &[]).await;
     let api = server.client(&key.unwrap());
     let [_, clickhouse] = engines(&data_dir).unwrap();
     // So many that some question runs whenever the threads are looked at.

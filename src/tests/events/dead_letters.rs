@@ -13,7 +13,7 @@ use crate::{
 async fn started() -> Arc<TestServer> {
     // A retry waits for the longest query.
     let mut settings = settings(&data_dir("dead-letters"), &[]);
-    settings.engines.clickhouse_query_seconds = 3;
+    settings.engines.clickhouse_query_seconds = 10;
     let start = move || run(settings, Clock::system());
     Arc::new(tokio::task::spawn_blocking(start).await.unwrap())
 }

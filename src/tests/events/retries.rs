@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 use super::track::events_of;
 use crate::kit::Workspace;
 
-/// Tracks a last event and awaits it: whatever was acknowledged before it has landed by then.
-async fn settled(workspace: &Workspace) -> Vec<Value> {
+/// Tracks a last event, and awaits it with at least so many others: parts of the load may land before earlier ones.
+async fn settled(workspace: &Workspace, others: usize) -> Vec<Value> {
     let marker = crate::kit::unique("marker");
     let event = json!({"userId": marker, "eventName": marker});
     workspace.api.post("/events/track", &event, 200).await;
-    let events = crate::kit::eventually("the marker is visible", || async {
+    let events = crate::kit::eventually("the marker and the others are visible", || async {
         let events = workspace.api.get("/events/query?limit=1000", 200).await.json();
         let events = events.as_array().unwrap().clone();
-        events.iter().any(|event| event["event_name"] == marker.as_str()).then_some(events)
+        let is_marked = events.iter().any(|event| event["event_name"] == marker.as_str());
+        (is_marked && events.len() > others).then_some(events)
     })
     .await;
     events.into_iter().filter(|event| event["event_name"] != marker.as_str()).collect()
@@ -32,7 +33,7 @@ async fn a_repeated_event_gets_the_same_answer_and_is_stored_once() {
             assert_eq!(answer, json!({"eventId": event["clientEventId"], "success": true}));
         }
     }
-    assert_eq!(settled(&workspace).await.len(), 2);
+    assert_eq!(settled(&workspace, 2).await.len(), 2);
 }
 
 #[tokio::test]
@@ -48,7 +49,7 @@ async fn concurrent_repeats_are_recorded_once_with_and_without_timestamp() {
         async move { api.post("/events/track", &event, 200).await }
     });
     join_all(posts).await;
-    assert_eq!(settled(&workspace).await.len(), 4);
+    assert_eq!(settled(&workspace, 4).await.len(), 4);
     let question = json!({"eventName": "A"});
     let answer = workspace.api.post("/events/aggregate", &question, 200).await.json();
     assert_eq!(answer["data"]["total"], 4);
@@ -67,7 +68,7 @@ async fn the_first_write_is_kept_over_a_repeat() {
         let answer = workspace.api.post("/events/track", &repeat, 200).await.json();
         assert_eq!(answer, json!({"eventId": "one", "success": true}));
     }
-    let events = settled(&workspace).await;
+    let events = settled(&workspace, 1).await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["properties"], json!({"n": 1}));
     assert_eq!(events[0]["user_id"], "ann");
@@ -80,7 +81,7 @@ async fn a_repeat_within_one_array_counts_as_accepted_and_is_recorded_once() {
     let batch = json!([event, event, event]);
     let verdict = workspace.api.post("/events/track", &batch, 200).await.json();
     assert_eq!(verdict, json!({"processed": 3, "accepted": 3, "rejected": []}));
-    assert_eq!(settled(&workspace).await.len(), 1);
+    assert_eq!(settled(&workspace, 1).await.len(), 1);
 }
 
 #[tokio::test]
@@ -108,7 +109,7 @@ async fn the_same_id_of_another_event_name_is_another_event_with_and_without_tim
         let verdict = workspace.api.post("/events/track", &json!(events), 200).await.json();
         assert_eq!(verdict, json!({"processed": 5, "accepted": 5, "rejected": []}));
     }
-    assert_eq!(settled(&workspace).await.len(), events.len());
+    assert_eq!(settled(&workspace, events.len()).await.len(), events.len());
 }
 
 #[tokio::test]

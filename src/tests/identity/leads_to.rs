@@ -135,7 +135,7 @@ async fn all_who_ask_agree_whose_an_event_is() {
     let id = workspace.id;
     let is_copied = server()
         .with(move |app| async move {
-            let max = Duration::from_secs(30);
+            let max = Duration::from_mins(2);
             people_mirror::ops::wait_for_mirror(app.services().db(), id, max).await.unwrap()
         })
         .await;

@@ -16,18 +16,24 @@ use serde_json::{Value, json};
 
 use crate::kit::{Workspace, eventually, unique};
 
-/// Sends events in requests of 500, and waits until they are stored. Those of a month are stored in the order in which
-/// they were acknowledged, so the last of each month is a marker.
+/// Events in one request, which leaves room for a marker of each month.
+const EVENTS_PER_REQUEST: usize = 400;
+
+/// Sends events in several requests, and waits until they are stored. Those of a month and a request are stored together
+/// or in their order, so the last of each month in each request is a marker.
 async fn track(workspace: &Workspace, events: &[Value]) {
-    let months: BTreeSet<&str> =
-        events.iter().map(|event| &event["timestamp"].as_str().unwrap()[..7]).collect();
     let call = unique("call");
-    let markers = months.iter().map(|month| {
-        event("marker", "Marker", &format!("{month}-28T23:59:59Z"), json!({"call": call}))
-    });
-    for page in [events, &markers.collect::<Vec<Value>>()].concat().chunks(500) {
+    let mut expected = 0;
+    for some in events.chunks(EVENTS_PER_REQUEST) {
+        let months: BTreeSet<&str> =
+            some.iter().map(|event| &event["timestamp"].as_str().unwrap()[..7]).collect();
+        let markers = months.iter().map(|month| {
+            event("marker", "Marker", &format!("{month}-28T23:59:59Z"), json!({"call": call}))
+        });
+        let page = [some, &markers.collect::<Vec<Value>>()].concat();
         let answer = workspace.api.post("/events/track", &json!(page), 200).await.json();
         assert_eq!(answer["accepted"], page.len(), "{answer}");
+        expected += months.len();
     }
     let filter = json!({"property": "call", "operator": "equals", "value": call});
     let question = json!({
@@ -36,7 +42,7 @@ async fn track(workspace: &Workspace, events: &[Value]) {
     });
     eventually(&format!("the events of {call} are stored"), async || {
         let answer = workspace.api.post("/insights/trends", &question, 200).await.json();
-        (answer["series"][0]["total"] == months.len()).then_some(())
+        (answer["series"][0]["total"] == expected).then_some(())
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{event, track, trends, values};
-use crate::kit::Workspace;
+use crate::kit::{Workspace, eventually};
 
 #[tokio::test]
 async fn every_interval_is_there_and_totals_are_of_the_range() {
@@ -173,6 +173,11 @@ async fn a_breakdown_does_not_depend_on_how_the_json_is_written() {
     let body = format!("[{}]", events.join(","));
     let answer = workspace.api.post_bytes("/events/track", body, 200).await;
     assert_eq!(answer.json()["accepted"], WRITTEN.len(), "{}", answer.text);
+    eventually("they are stored", || async {
+        let events = workspace.api.get("/events/query?limit=100", 200).await.json();
+        (events.as_array().unwrap().len() == WRITTEN.len()).then_some(())
+    })
+    .await;
     track(&workspace, &[event("ann", "Other", "2026-03-01T12:00:00Z", json!({}))]).await;
     let question = json!({"series": [{"eventName": "Written"}], "interval": "none",
         "from": "2026-03-01", "to": "2026-03-01", "breakdown": {"property": "country", "limit": 100}});

@@ -10,6 +10,7 @@ mod live_stream;
 mod load;
 mod mail_server;
 mod packages;
+mod prepared;
 mod process;
 mod server;
 mod while_used;
@@ -37,7 +38,15 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
 
 /// Awaits a condition: looks until it gives a value, and fails the test when it never does.
-pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
+pub(crate) async fn eventually<T, F>(what: &str, look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    within(EVENTUALLY_MAX, what, look).await
+}
+
+/// As [`eventually`], for what takes longer than other conditions.
+pub(crate) async fn within<T, F>(max: Duration, what: &str, mut look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
@@ -47,7 +56,7 @@ where
         if let Some(found) = look().await {
             return found;
         }
-        assert!(began.elapsed() < EVENTUALLY_MAX, "gave up waiting: {what}");
+        assert!(began.elapsed() < max, "gave up waiting: {what}");
         tokio::time::sleep(pause).await;
         pause = (pause * 5 / 4).min(LOOK_AGAIN_MAX);
     }

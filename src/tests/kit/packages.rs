@@ -12,7 +12,7 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 /// The longest time for an installation.
 const INSTALL_MAX: Duration = Duration::from_mins(5);
 /// The longest time for a script.
-pub(crate) const RUN_MAX: Duration = Duration::from_mins(1);
+pub(crate) const RUN_MAX: Duration = Duration::from_mins(5);
 
 /// A folder for packages, kept from run to run.
 fn packages_folder(name: &str) -> PathBuf {

@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use super::{Client, server::MILLRACE};
+use super::{Client, prepared, server::MILLRACE};
 
 /// `millrace serve` on a data directory.
 #[derive(Debug)]
@@ -32,6 +32,21 @@ impl Process {
     /// Starts the program and waits until it says that it is ready. The first start on a folder also
     /// gives the demo key.
     pub(crate) async fn start(
+        data_dir: &Path,
+        environment: &[(&str, String)],
+    ) -> (Self, Option<String>) {
+        let copied = if prepared::has_own_stores(environment.iter().map(|(name, _)| *name)) {
+            let to = data_dir.to_owned();
+            tokio::task::spawn_blocking(move || prepared::copy_to(&to)).await.unwrap()
+        } else {
+            None
+        };
+        let (process, key) = Self::first_start(data_dir, environment).await;
+        (process, key.or(copied))
+    }
+
+    /// Likewise, and a new folder is the program's to fill.
+    pub(crate) async fn first_start(
         data_dir: &Path,
         environment: &[(&str, String)],
     ) -> (Self, Option<String>) {
@@ -72,11 +87,15 @@ impl Process {
     }
 
     /// SIGTERM; gives the exit status.
-    pub(crate) async fn stop(mut self) -> std::process::ExitStatus {
+    pub(crate) async fn stop(self) -> std::process::ExitStatus {
+        tokio::task::spawn_blocking(move || self.terminate()).await.unwrap()
+    }
+
+    fn terminate(mut self) -> std::process::ExitStatus {
         dismiss(&mut self.reaper);
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap()
+        self.child.wait().unwrap()
     }
 }
 
@@ -124,6 +143,14 @@ fn serve(program: &Path, data_dir: &Path, flags: &[&str], log: Stdio) -> Command
         .stdin(Stdio::null())
         .stderr(log);
     command
+}
+
+/// Starts the program on a new folder, and stops it. Gives the demo key.
+pub(super) fn first_start(data_dir: &Path) -> String {
+    let command = serve(Path::new(MILLRACE), data_dir, &["--show-key"], Stdio::inherit());
+    let (process, key) = until_ready(command, Output::Pipe);
+    assert!(process.terminate().success());
+    key.expect("the first start prints a key")
 }
 
 async fn start(command: Command, output: Output) -> (Process, Option<String>) {

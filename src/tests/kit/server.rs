@@ -20,7 +20,7 @@ use web::auth::{
     keys::{self, NewKey},
 };
 
-use super::{client::Client, unique};
+use super::{client::Client, prepared, unique};
 use crate::callbacks;
 
 /// The program under test, which also runs the engines.
@@ -104,6 +104,10 @@ fn start() -> TestServer {
 pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
     let (send, receive) = mpsc::sync_channel(1);
     let (running, dropped) = oneshot::channel();
+    let makes_stores = settings.database_url.is_none() && settings.clickhouse_url.is_none();
+    if makes_stores && settings.security.master_key.is_none() {
+        prepared::copy_to(&settings.data_dir);
+    }
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {

@@ -11,8 +11,8 @@ use crate::{
     kit::{Client, Process, data_dir, eventually},
 };
 
-/// Longest wait for a page.
-const PAGE_MAX: Duration = Duration::from_secs(20);
+/// Longest wait for a page: 20 seconds are promised, where nothing else is busy.
+const PAGE_MAX: Duration = Duration::from_mins(1);
 const SQL: &str = "/console/explore?tab=sql&sql=SELECT+1&answer=on";
 const CLICKHOUSE: &str = "ClickHouse is unavailable";
 const POSTGRES: &str = "PostgreSQL is unavailable";
@@ -32,7 +32,7 @@ async fn shop(folder: &std::path::Path) -> Shop {
         ("MILLRACE_ENGINES__CLICKHOUSE_QUERY_SECONDS", "6".to_owned()),
         ("MILLRACE_SQL_LISTEN", "127.0.0.1:0".to_owned()),
     ];
-    let (process, key) = Process::start(folder, &environment).await;
+    let (process, key) = Process::first_start(folder, &environment).await;
     let api = process.client(&key.unwrap());
     let ann = made(&api, "/users", json!({"externalId": "ann", "email": "ann@example.test"})).await;
     let filter = json!({"type": "attribute", "field": "email", "operator": "exists"});

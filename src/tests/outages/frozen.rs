@@ -88,6 +88,10 @@ async fn without_triggered_campaigns_a_frozen_postgres_does_not_fill_the_spool()
     let client = process.client(&key.unwrap());
     // The key is known from here on, and so is that no campaign waits.
     client.post("/events/track", &json!({"userId": "ann", "eventName": "Before"}), 200).await;
+    eventually("it is stored", || async {
+        client.get_when_back("/events/query").await.text.contains("Before").then_some(())
+    })
+    .await;
     eventually("it was processed", || async {
         let waits = metric(&process.admin_url, "millrace_trigger_backlog_events").await;
         (waits < 1.0).then_some(())

@@ -48,7 +48,7 @@ async fn a_failing_pipeline_start_is_retried_and_readiness_waits() {
         client.get("/events/query", 200).await.text.contains("Second").then_some(())
     })
     .await;
-    assert_eq!(readiness(&server.admin_url, "").await, 200);
+    until_readiness(&server.admin_url, "", 200).await;
     let alive = metric(&server.admin_url, "millrace_worker_alive{name=\"pipeline-insert\"}").await;
     assert!(alive > 0.0);
     until_readiness(&server.admin_url, "?for=delivery", 200).await;

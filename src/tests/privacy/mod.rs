@@ -19,7 +19,7 @@ use crate::kit::{
 };
 
 /// How long an erasure may take here; machines that run tests are busy.
-const DONE_MAX: Duration = Duration::from_mins(8);
+pub(crate) const DONE_MAX: Duration = Duration::from_mins(8);
 
 /// A server for these tests: an erasure writes the files of its stores anew, which would be those of all tests.
 static SERVER: WhileUsed<TestServer> = WhileUsed::new();

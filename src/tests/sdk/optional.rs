@@ -177,6 +177,8 @@ async fn without_a_token_lists_are_joined_by_confirmation_and_left_at_once() {
 #[tokio::test]
 async fn an_address_gets_three_confirmations_a_day_and_a_suppressed_one_none() {
     let shop = Shop::new().await;
+    let day = || now_s() / 86_400;
+    let began = day();
     let (ann, _) = shop.person(json!({})).await;
     let (bob, _) = shop.person(json!({})).await;
     let row = json!({"channel": "email", "identifier": format!("{bob}@example.test"), "reason": "manual"});
@@ -210,7 +212,7 @@ async fn an_address_gets_three_confirmations_a_day_and_a_suppressed_one_none() {
     })
     .await;
     eventually("three are in the mail", || async {
-        (shop.confirmations(&ann).len() == 3).then_some(())
+        (shop.confirmations(&ann).len() >= 3).then_some(())
     })
     .await;
     let (db, workspace) = (shop.open.server.db(), shop.id.uuid());
@@ -223,7 +225,10 @@ async fn an_address_gets_three_confirmations_a_day_and_a_suppressed_one_none() {
         .await
         .unwrap()
     };
-    assert_eq!(shop.open.server.on(work).await, 3);
+    let sent = shop.open.server.on(work).await;
+    // The days are those of UTC: after midnight three more may be sent.
+    let days = 1 + day() - began;
+    assert!((3..=3 * days).contains(&sent), "{sent}");
     assert!(shop.confirmations(&bob).is_empty() && shop.confirmations(&cid).is_empty());
 }
 
@@ -432,6 +437,13 @@ async fn an_sdk_event_is_no_conversion_while_its_name_triggers_a_live_campaign()
         shop.open.mail.taken().iter().any(|it| it.to.contains(&to)).then_some(())
     })
     .await;
+    let path = format!("/campaigns/{}/stats", sent["id"].as_str().unwrap());
+    // Its time is that of the answer to the mail, and only events after it are conversions.
+    eventually("the mail is recorded", || async {
+        let stats = shop.api.get(&path, 200).await.json();
+        (stats["stats"]["sent"] == 1).then_some(())
+    })
+    .await;
     let triggered = json!({
         "name": "Welcome", "channel": "email", "sendType": "triggered", "variants": variants,
         "triggerConfig": {"type": "event", "eventName": "Joined", "reEntry": "once"}});
@@ -440,7 +452,6 @@ async fn an_sdk_event_is_no_conversion_while_its_name_triggers_a_live_campaign()
     let event = |id: &str| json!({"userId": ann, "eventName": "Joined", "clientEventId": id});
     shop.app.post("/v1/track", &event("app"), 200).await;
     shop.api.post("/events/track", &event("server"), 200).await;
-    let path = format!("/campaigns/{}/stats", sent["id"].as_str().unwrap());
     let conversions = async || {
         let stats = shop.api.get(&path, 200).await.json();
         stats["conversionStats"]["primary"]["conversions"].as_f64().map(f64::round)

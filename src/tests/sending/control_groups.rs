@@ -86,10 +86,17 @@ async fn quiet_hours_hold_the_control_group_like_the_others() {
     assert!(morning.control >= 5 && morning.sent >= 5, "{morning:?}");
     until(&clocked.api, &id, "completed").await;
     let path = format!("/campaigns/{id}/recipients?status=control&limit=1");
-    let page = clocked.api.get(path, 200).await.json();
-    let user = page["data"][0]["userId"].as_str().unwrap();
+    let user = eventually("one of the control group is listed", async || {
+        let page = clocked.api.get(&path, 200).await.json();
+        page["data"][0]["userId"].as_str().map(str::to_owned)
+    })
+    .await;
     let path = format!("/campaigns/{id}/recipients/{user}");
-    let events = clocked.api.get(path, 200).await.json()["messages"][0]["events"].clone();
+    let events = eventually("events are in the timeline", async || {
+        let events = clocked.api.get(&path, 200).await.json()["messages"][0]["events"].clone();
+        events.get(0).is_some().then_some(events)
+    })
+    .await;
     let types: Vec<&str> =
         events.as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["control"], "{events}");

@@ -189,7 +189,6 @@ pub(crate) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
         ("MILLRACE_CHANNELS__SMS__URL", format!("{gateway}/sms")),
         ("MILLRACE_CHANNELS__PUSH__PROVIDER", "http".to_owned()),
         ("MILLRACE_CHANNELS__PUSH__URL", format!("{gateway}/push")),
-        ("MILLRACE_DELIVERY__LEASE_SECONDS", "4".to_owned()),
         ("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS", "true".to_owned()),
         ("MILLRACE_DELIVERY__CAPS__PUSH__MAX", "1".to_owned()),
         ("MILLRACE_DELIVERY__CAPS__PUSH__HOURS", "24".to_owned()),

@@ -8,7 +8,7 @@ use super::fixture::{Cohort, call, sender, until};
 use crate::kit::eventually;
 
 /// A batch that had left when a send was halted may still arrive.
-const IN_FLIGHT: Duration = Duration::from_secs(2);
+const IN_FLIGHT: Duration = Duration::from_secs(4);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_send_can_be_paused_resumed_and_cancelled() {

@@ -15,6 +15,17 @@ const KILLS: usize = 3;
 /// Messages that can be in flight in one process: batches of three senders of one lane.
 const IN_FLIGHT_MAX: usize = 3 * 256;
 
+/// How soon messages of a dead process are given up. A call may take three quarters of it, also on a slow machine.
+const SHORT_LEASE: (&str, &str) = ("MILLRACE_DELIVERY__LEASE_SECONDS", "12");
+
+/// The settings of a server that may be killed.
+fn killable(gateway: &str) -> Vec<(&'static str, String)> {
+    let (name, seconds) = SHORT_LEASE;
+    let mut settings = environment(gateway);
+    settings.push((name, seconds.to_owned()));
+    settings
+}
+
 /// Two processes on the same stores, the second of which sends its emails by the path `second`.
 struct Pair {
     one: Process,
@@ -26,10 +37,10 @@ struct Pair {
 impl Pair {
     async fn start(name: &str) -> Self {
         let (url, log) = gateway();
-        let (folder, first) = (data_dir(&format!("{name}-first")), environment(&url));
+        let (folder, first) = (data_dir(&format!("{name}-first")), killable(&url));
         let (one, key) = Process::start(&folder, &first).await;
         let api = one.client(&key.unwrap());
-        let mut second = environment(&url);
+        let mut second = killable(&url);
         second.retain(|(name, _)| *name != "MILLRACE_CHANNELS__EMAIL__URL");
         second.push(("MILLRACE_CHANNELS__EMAIL__URL", format!("{url}/second")));
         second.extend(beside(&folder));
@@ -81,7 +92,7 @@ async fn two_processes_share_a_send_and_one_finishes_after_the_other_dies() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_kills_neither_duplicate_nor_lose_messages() {
     let (url, log) = gateway();
-    let (folder, environment) = (data_dir("sending-kill"), environment(&url));
+    let (folder, environment) = (data_dir("sending-kill"), killable(&url));
     let (mut process, key) = Process::start(&folder, &environment).await;
     let key = key.unwrap();
     let cohort = Cohort::new(&process.client(&key), RECIPIENTS, "slow").await;

@@ -68,9 +68,13 @@ async fn a_campaign_reaches_exactly_the_members_of_nested_segments() {
         (read["count"] == 10).then_some(())
     })
     .await;
-    let user = api.get(format!("/users/by-user-id/{}", cohort.ids[7]), 200).await.json();
-    let segments = user["segments"].as_array().unwrap().iter();
-    let segments: BTreeSet<&str> = segments.map(|it| it["id"].as_str().unwrap()).collect();
-    assert!([&sent, &rest, &everyone].iter().all(|id| segments.contains(id.as_str())));
-    assert!(!segments.contains(buyers.as_str()));
+    let path = format!("/users/by-user-id/{}", cohort.ids[7]);
+    crate::kit::eventually("the profile names its segments", async || {
+        let user = api.get(&path, 200).await.json();
+        let segments = user["segments"].as_array().unwrap().iter();
+        let segments: BTreeSet<&str> = segments.map(|it| it["id"].as_str().unwrap()).collect();
+        assert!(!segments.contains(buyers.as_str()));
+        [&sent, &rest, &everyone].iter().all(|id| segments.contains(id.as_str())).then_some(())
+    })
+    .await;
 }

@@ -96,7 +96,7 @@ async fn messages_deferred_by_a_gateway_are_retried_when_it_asks_and_refused_one
 async fn an_opt_out_during_a_send_stops_later_messages() {
     let sender = sender().await;
     let (api, log) = (&sender.api(), &sender.log);
-    let cohort = Cohort::new(api, 60, "racing").await;
+    let cohort = Cohort::new(api, 150, "racing").await;
     let rate = json!({"sendRateLimit": {"maxPerMinute": 600}});
     let id = cohort.send(api, &rate).await;
     crate::kit::eventually("it begins", async || (!log.of(&id).is_empty()).then_some(())).await;
@@ -107,9 +107,10 @@ async fn an_opt_out_during_a_send_stops_later_messages() {
     }
     until(api, &id, "completed").await;
     let called = log.once(&id);
-    assert!(cohort.at(30..60).is_subset(&called), "the others are reached");
-    // Between the gate and the call lies a batch that passed the gate before: here a second's worth.
-    let grace = std::time::Duration::from_secs(2);
+    assert!(cohort.at(30..150).is_subset(&called), "the others are reached");
+    // Between the gate and the call lies a batch that passed the gate before: here a second's worth, or more where the
+    // machine is busy.
+    let grace = std::time::Duration::from_secs(5);
     for (external, at) in opted_out {
         let late = log
             .of(&id)
@@ -117,5 +118,5 @@ async fn an_opt_out_during_a_send_stops_later_messages() {
             .find(|call| call.external_id == external && call.at > at + grace);
         assert!(late.is_none(), "{external} was called after opting out");
     }
-    assert!(called.len() < 60, "the opt-outs were in time");
+    assert!(called.len() < 150, "the opt-outs were in time");
 }

@@ -31,8 +31,6 @@ async fn three() -> Arc<Three> {
         .get(async || {
             let (url, log) = gateway();
             let mut settings = environment(&url);
-            // A slow machine takes no sender for dead.
-            settings.retain(|(name, _)| *name != "MILLRACE_DELIVERY__LEASE_SECONDS");
             let folder = data_dir(&unique("volume"));
             let (first, key) = Process::start(&folder, &settings).await;
             settings.extend(beside(&folder));

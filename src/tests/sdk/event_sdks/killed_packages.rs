@@ -12,7 +12,7 @@ use super::{
     segment::properties,
     *,
 };
-use crate::kit::{Process, data_dir};
+use crate::kit::{Process, data_dir, within};
 
 /// How often the server is killed.
 const KILLS: usize = 2;
@@ -22,7 +22,7 @@ const AWAY: usize = 60;
 /// Events that are acknowledged before the server is killed: a few of each package.
 const ACKNOWLEDGED: u64 = 60;
 /// The longest time that a package takes to send what is left.
-const END_MAX: Duration = Duration::from_mins(3);
+const END_MAX: Duration = Duration::from_mins(8);
 
 /// Sends as many events as each line says, and the rest at the end. Retries outlast the time that the server is away.
 const NODE: &str = r#"
@@ -36,7 +36,7 @@ const ANALYTICS_NODE: &str = r#"
 const { Analytics } = require("@segment/analytics-node");
 const analytics = new Analytics({ writeKey, host, flushAt: 5, flushInterval: 50, maxRetries: 100 });
 const track = (n) => analytics.track({ userId, event: "E", properties: { n } });
-const end = () => analytics.closeAndFlush({ timeout: 170000 });
+const end = () => analytics.closeAndFlush({ timeout: 470000 });
 "#;
 const RUDDER_NODE: &str = r#"
 const RudderAnalytics = require("@rudderstack/rudder-sdk-node");
@@ -49,7 +49,7 @@ const POSTHOG_NODE: &str = r#"
 const { PostHog } = require("posthog-node");
 const posthog = new PostHog(writeKey, { host, flushAt: 5, flushInterval: 50, fetchRetryCount: 500, fetchRetryDelay: 200 });
 const track = (n) => posthog.capture({ distinctId: userId, event: "E", properties: { n } });
-const end = () => posthog.shutdown(170000);
+const end = () => posthog.shutdown(470000);
 "#;
 const PYTHON: &str = r#"
 import os, sys
@@ -154,7 +154,7 @@ async fn stored(client: &Client, package: &str) -> Vec<Value> {
 /// Waits until so many events of each package are visible, or more.
 async fn arrived(client: &Client, scripts: &[Script], count: usize) {
     for script in scripts {
-        eventually(&format!("the events of {} arrive", script.package), || async {
+        within(END_MAX, &format!("the events of {} arrive", script.package), || async {
             (stored(client, script.package).await.len() >= count).then_some(())
         })
         .await;
@@ -216,7 +216,8 @@ async fn packages_that_retry_lose_and_double_no_event_when_the_server_is_killed(
         script.end().await;
     }
     for package in packages {
-        let events = eventually(&format!("the events of {package} are visible"), || async {
+        let what = format!("the events of {package} are visible");
+        let events = within(END_MAX, &what, || async {
             let events = stored(&client, package).await;
             (events.len() >= sent).then_some(events)
         })

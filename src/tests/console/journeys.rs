@@ -107,8 +107,10 @@ async fn campaign(workspace: &Workspace) -> String {
     let id = made["id"].as_str().unwrap().to_owned();
     workspace.api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
     eventually("the message has failed", || async {
+        // Not found until the first of them has landed.
         let path = format!("/campaigns/{id}/recipients/ann");
-        let timeline = workspace.api.get(path, 200).await.json();
+        let answer = workspace.api.request(reqwest::Method::GET, &path).send().await.unwrap();
+        let timeline: Value = answer.json().await.unwrap();
         let events = timeline["messages"][0]["events"].as_array()?;
         events.iter().any(|event| event["type"] == "failed").then_some(())
     })

@@ -35,7 +35,7 @@ const EVENTUALLY_MAX: Duration = Duration::from_mins(2);
 /// Pause before the second look at a condition. Later ones grow: looks ask the stores, and many tests wait at once.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Longest pause between two looks.
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(250);
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(300);
 
 /// Awaits a condition: looks until it gives a value, and fails the test when it never does.
 pub(crate) async fn eventually<T, F>(what: &str, look: impl FnMut() -> F) -> T
@@ -58,7 +58,7 @@ where
         }
         assert!(began.elapsed() < max, "gave up waiting: {what}");
         tokio::time::sleep(pause).await;
-        pause = (pause * 5 / 4).min(LOOK_AGAIN_MAX);
+        pause = (pause * 3 / 2).min(LOOK_AGAIN_MAX);
     }
 }
 

@@ -23,6 +23,8 @@ struct Prepared {
 static PREPARED: LazyLock<Prepared> = LazyLock::new(|| {
     let folder = data_dir("prepared");
     let key = process::first_start(&folder);
+    // Each server has a port of its own.
+    std::fs::remove_file(folder.join("clickhouse/port")).unwrap();
     Prepared { folder, key }
 });
 

@@ -22,6 +22,7 @@ const AMONG: &str = include_str!("../sql/attribution_among.sql");
 const EVENTS: &str = include_str!("../sql/attribution_events.sql");
 const FIRST_OF_ORDERS: &str = include_str!("../sql/attribution_first_of_orders.sql");
 const FORMER: &str = include_str!("../sql/attribution_former.sql");
+const OR_LINKED: &str = include_str!("../sql/attribution_linked.sql");
 const MERGED: &str = include_str!("../sql/attribution_merged.sql");
 const PEOPLE: &str = include_str!("../sql/attribution_people.sql");
 const SLOTS: &str = include_str!("../sql/attribution_slots.sql");
@@ -89,6 +90,8 @@ pub struct AttributionFilter<'a> {
     pub variants: &'a [String],
     /// Whether conditions on properties will be asked of the events.
     pub with_properties: bool,
+    /// Whether profiles of the workspace have identifiers besides their own.
+    pub has_identities: bool,
     /// Identifiers of deleted profiles.
     pub former: &'a FormerLinks,
     /// Whether messages are looked up by the people of the events; else all of the campaigns are put together, which is
@@ -207,7 +210,9 @@ pub fn attributed_events(
     };
     let is_order = events.event_name == ORDER_COMPLETED;
     let former = &filter.former;
+    let or_linked = if filter.has_identities { OR_LINKED } else { "" };
     let people = PEOPLE
+        .replace("$or_linked$", or_linked)
         .replace("$linked$", &owners::linked_of_workspace())
         .replace("$former_links$", &STANDARD.encode(former.links.join("\0")))
         .replace("$former_profiles$", &STANDARD.encode(former.profiles.as_flattened()));

@@ -22,11 +22,7 @@ FROM (
             SELECT external_id AS link, people.user_id AS profile, toUInt8(1) AS place
             FROM people FINAL
             WHERE workspace_id = {workspace:UUID} AND NOT is_deleted AND external_id != ''
-            UNION ALL
-            SELECT token AS link, profile, place
-            FROM (
-                $linked$
-            )
+            $or_linked$
             UNION ALL
             SELECT
                 splitByChar('\0', base64Decode('$former_links$'))[number + 1] AS link,

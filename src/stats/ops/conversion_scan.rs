@@ -15,14 +15,14 @@ use kernel::{
     Result, Timestamp, UserId, WorkspaceId,
     time::{HOUR, millis},
 };
-use people_mirror::ops::wait_for_mirror;
+use people_mirror::ops::{has_identities, wait_for_mirror};
 use uuid::Uuid;
 use web::Services;
 
 use super::{
     ReportScope,
     credit_list::{CreditList, Found},
-    event_credits::{ConversionScan, CreditFilter, Lookup},
+    event_credits::{ConversionScan, CreditFilter, Joins, Lookup},
     event_people::former_links,
     slices::Slice,
 };
@@ -133,6 +133,8 @@ async fn lookup(
     if is_stored || !wait_for_mirror(db, workspace, COPIES_WAIT_MAX).await? {
         return Ok(Lookup::Stored);
     }
+    // After the wait: where there are none now, the copies have none either.
+    let has_identities = has_identities(db, workspace).await?;
     let campaigns: Vec<Uuid> = std::iter::once(scope.campaign.id.uuid())
         .chain(others.iter().map(|other| other.campaign.uuid()))
         .collect();
@@ -148,7 +150,7 @@ async fn lookup(
     }
     let rows = campaign_rows(app.analytics(), workspace.uuid(), &campaigns).await?;
     let rows = rows.into_iter().map(|of| (of.campaign_id, of.rows)).collect();
-    Ok(Lookup::Joined { former, rows })
+    Ok(Lookup::Joined(Joins { has_identities, former, rows }))
 }
 
 /// The names of events that do not count from apps: those that trigger a campaign, unless they are trusted.

@@ -79,14 +79,20 @@ pub struct Scan {
 #[derive(Debug)]
 pub(super) enum Lookup {
     /// By joining copies of profiles in ClickHouse.
-    Joined {
-        /// Identifiers of deleted profiles, which the copies lack.
-        former: FormerLinks,
-        /// Rows of messages by campaign.
-        rows: HashMap<Uuid, u64>,
-    },
+    Joined(Joins),
     /// By asking PostgreSQL for 50,000 events at a time.
     Stored,
+}
+
+/// What is known before ClickHouse joins events with people and messages.
+#[derive(Debug)]
+pub(super) struct Joins {
+    /// Whether profiles have identifiers besides their own.
+    pub(super) has_identities: bool,
+    /// Identifiers of deleted profiles, which the copies lack.
+    pub(super) former: FormerLinks,
+    /// Rows of messages by campaign.
+    pub(super) rows: HashMap<Uuid, u64>,
 }
 
 /// An event that matches a goal and is not yet credited.
@@ -128,11 +134,9 @@ impl ConversionScan<'_> {
         let slots = event_slots(self.app.analytics(), &self.events(time), time.slot_ms()).await?;
         let at_once = self.filter.scan.events_at_once;
         match lookup {
-            Lookup::Joined { former, rows } => {
-                let messages =
-                    self.campaigns().iter().filter_map(|campaign| rows.get(campaign)).sum();
+            Lookup::Joined(joins) => {
                 for slice in time.divided(&slots, at_once.unwrap_or(JOINED_EVENTS)) {
-                    self.credit_joined(slice, former, messages, found).await?;
+                    self.credit_joined(slice, joins, found).await?;
                 }
             }
             Lookup::Stored => {
@@ -171,15 +175,16 @@ impl ConversionScan<'_> {
     async fn credit_joined(
         &self,
         of: SliceOfEvents,
-        former: &FormerLinks,
-        messages: u64,
+        joins: &Joins,
         found: &mut Found,
     ) -> Result<()> {
+        let rows = |campaign| joins.rows.get(campaign);
+        let messages: u64 = self.campaigns().iter().filter_map(rows).sum();
         let mut by_people = messages > (of.events * ROWS_A_LOOKUP).min(HELD_ROWS_MAX);
         let mut left = vec![(of.slice, HALVINGS_MAX)];
         while let Some((slice, halvings)) = left.pop() {
             let halves = slice.halves().filter(|_| halvings > 0);
-            match (self.joined(slice, former, by_people).await, halves) {
+            match (self.joined(slice, joins, by_people).await, halves) {
                 (Ok(events), _) => {
                     for (event, touches) in &events {
                         self.credit_event(event, touches, found);
@@ -199,7 +204,7 @@ impl ConversionScan<'_> {
     async fn joined(
         &self,
         slice: Slice,
-        former: &FormerLinks,
+        joins: &Joins,
         by_people: bool,
     ) -> std::result::Result<Vec<(MatchedEvent, Vec<Touch>)>, AnalyticsError> {
         let windows_ms: Vec<i64> =
@@ -210,7 +215,8 @@ impl ConversionScan<'_> {
             with_unsent: self.filter.by_assignment,
             variants: self.scope.variants(),
             with_properties: self.has_conditions(),
-            former,
+            has_identities: joins.has_identities,
+            former: &joins.former,
             by_people,
         };
         let mut answer = attributed_events(self.app.analytics(), &self.events(slice), &filter)?;

@@ -93,7 +93,8 @@ impl State {
                 }
                 tokio::time::sleep(PAUSE).await;
             }
-            let ids = events.iter().map(|event| event["clientEventId"].as_str().unwrap().to_owned());
+            let ids =
+                events.iter().map(|event| event["clientEventId"].as_str().unwrap().to_owned());
             self.acknowledged.lock().extend(ids);
             tokio::time::sleep(PAUSE).await;
         }

@@ -10,8 +10,7 @@ use std::{
 use super::{data_dir, process};
 
 /// Settings with which the stores are elsewhere or made otherwise.
-const OTHER_STORES: [&str; 3] =
-    ["DATABASE_URL", "CLICKHOUSE_URL", "MILLRACE_SECURITY__MASTER_KEY"];
+const OTHER_STORES: [&str; 3] = ["DATABASE_URL", "CLICKHOUSE_URL", "MILLRACE_SECURITY__MASTER_KEY"];
 
 struct Prepared {
     folder: PathBuf,

@@ -8,6 +8,7 @@ use analytics::{
     messages::{self, EngagementFilter as Engaged},
 };
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, time::DAY};
+use people_mirror::ops::has_identities;
 use sqlx::{PgConnection, PgExecutor};
 
 use super::further_identifiers;
@@ -135,7 +136,7 @@ pub(super) async fn gather(
     filters: &[&Filter],
 ) -> Result<(PeopleSets, u64)> {
     people::create(tx).await?;
-    let has_identities = people::has_identities(tx, event_query.workspace).await?;
+    let has_identities = has_identities(&mut *tx, event_query.workspace).await?;
     let mut sets = PeopleSets::new();
     let mut left = PEOPLE_MAX;
     for filter in filters {

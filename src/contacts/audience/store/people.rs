@@ -31,17 +31,6 @@ pub(crate) async fn create(tx: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Whether the workspace has links, aliases or merged profiles.
-pub(crate) async fn has_identities(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        r#"select exists (select from identity where workspace_id = $1) as "found!""#,
-        workspace.uuid(),
-    )
-    .fetch_one(tx)
-    .await?;
-    Ok(found)
-}
-
 /// People that match one filter, by what their events were tracked with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'f> {

@@ -6,13 +6,24 @@ mod wait;
 mod watch;
 
 use analytics::Analytics;
-use sqlx::PgPool;
+use kernel::{Result, WorkspaceId};
+use sqlx::{PgExecutor, PgPool};
 
 pub use self::{
     rebuild::{rebuild, request_rebuild},
     wait::wait_for_mirror,
     watch::watch,
 };
+use crate::store;
+
+/// Whether a workspace has links, aliases or merged profiles. Questions about one without are simpler, as most of what
+/// ClickHouse does for a small one is to understand it.
+///
+/// # Errors
+/// When PostgreSQL is away.
+pub async fn has_identities(executor: impl PgExecutor<'_>, workspace: WorkspaceId) -> Result<bool> {
+    store::identities::exist(executor, workspace).await
+}
 
 /// The stores that copies go from and to.
 #[derive(Debug, Clone)]

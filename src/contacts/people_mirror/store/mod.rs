@@ -2,6 +2,7 @@
 
 pub(super) mod campaigns;
 pub(super) mod changes;
+pub(super) mod identities;
 pub(super) mod people;
 pub(super) mod rebuild;
 pub(super) mod versions;

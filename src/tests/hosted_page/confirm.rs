@@ -4,6 +4,7 @@ use kernel::Channel;
 use serde_json::json;
 
 use super::fixture::{Fixture, open, submit};
+use crate::suppressions::history::words;
 
 #[tokio::test]
 async fn a_double_opt_in_is_pending_until_confirmed() {
@@ -21,6 +22,10 @@ async fn a_double_opt_in_is_pending_until_confirmed() {
     // Saving again keeps it waiting.
     submit(&path, &saved.form(&["channel.email", &name])).await;
     assert!(open(&path).await.html.contains("to be confirmed"));
+    let suppression = json!({
+        "channel": "email", "identifier": "ann@example.test", "scope": "group", "listId": list.to_string(),
+    });
+    page.api().post("/suppressions", &suppression, 201).await;
 
     let asked = open(&confirmation).await;
     assert!(
@@ -37,6 +42,8 @@ async fn a_double_opt_in_is_pending_until_confirmed() {
         assert_eq!(page.membership(list, "email").await, "subscribed");
     }
     assert_eq!(page.history().await.len(), 1);
+    let suppressions = words(page.api(), "email", "ann@example.test").await;
+    assert_eq!(suppressions, ["added manual api -", "removed manual preference_center recipient"]);
     assert!(!open(&path).await.html.contains("to be confirmed"));
 }
 

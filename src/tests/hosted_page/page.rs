@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fixture::{Fixture, browser, open, pairs, send, submit};
-use crate::kit::server;
+use crate::{kit::server, suppressions::history::words};
 
 #[tokio::test]
 async fn the_page_shows_public_lists_in_their_order_and_the_channels() {
@@ -140,6 +140,11 @@ async fn an_opt_out_on_the_page_adds_a_suppression() {
     submit(&path, &shown.form(&["channel.email"])).await;
     let row = page.api().get("/suppressions/ann@example.test?channel=email", 200).await.json();
     assert_eq!(row["suppressed"], false);
+    let history = [
+        "added unsubscribe preference_center -",
+        "removed unsubscribe preference_center recipient",
+    ];
+    assert_eq!(words(page.api(), "email", "ann@example.test").await, history);
 }
 
 #[tokio::test]

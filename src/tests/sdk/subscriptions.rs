@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::{Device, person};
-use crate::kit::Workspace;
+use crate::{
+    kit::{Workspace, unique},
+    suppressions::history::words,
+};
 
 #[tokio::test]
 async fn consent_given_in_an_app_is_stored_with_history() {
@@ -26,6 +29,21 @@ async fn consent_given_in_an_app_is_stored_with_history() {
     assert_eq!(device.post("/v1/subscriptions/channel", &wrong, 400).await.errors().len(), 2);
     let unknown = json!({"userId": "unknown-user", "channel": "push", "status": "optedIn"});
     device.by("unknown-user").post("/v1/subscriptions/channel", &unknown, 404).await;
+}
+
+#[tokio::test]
+async fn an_opt_in_in_an_app_removes_the_opt_out_and_is_in_its_history() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let email = format!("{}@example.test", unique("ann"));
+    let (ann, _) = person(&workspace, json!({"email": email})).await;
+    let device = device.by(&ann);
+    for status in ["unsubscribed", "optedIn"] {
+        let word = json!({"userId": ann, "channel": "email", "status": status});
+        device.post("/v1/subscriptions/channel", &word, 200).await;
+    }
+    let history = ["added unsubscribe sdk -", "removed unsubscribe sdk sdk_key"];
+    assert_eq!(words(&workspace.api, "email", &email).await, history);
 }
 
 #[tokio::test]

@@ -11,7 +11,10 @@ use web::auth::{
 };
 
 use super::fixture::{Sender, start};
-use crate::kit::{Client, Workspace, eventually, server, unique};
+use crate::{
+    kit::{Client, Workspace, eventually, server, unique},
+    suppressions::history::words,
+};
 
 const TOKEN: &str = "national-token";
 
@@ -148,4 +151,7 @@ async fn a_country_set_later_reads_stored_numbers_again() {
         is_moved.then_some(())
     })
     .await;
+    let moved = ["added unsubscribe api -", "removed unsubscribe - -"];
+    assert_eq!(words(api, "sms", &national).await, moved, "by the platform");
+    assert_eq!(words(api, "sms", &international).await, ["added unsubscribe api -"]);
 }

@@ -1,4 +1,5 @@
-//! `GET /suppressions/:identifier/history`: rows that were added and removed, with who removed them.
+//! `GET /suppressions/:identifier/history`: rows that were added and removed, with who removed them. Removals by recipients and
+//! apps are beside the tests of these.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ async fn history(api: &Client, channel: &str, identifier: &str, query: &str) -> 
 }
 
 /// What is in the history: action, reason, source and the kind of the actor, oldest first.
-async fn words(api: &Client, channel: &str, identifier: &str) -> Vec<String> {
+pub(crate) async fn words(api: &Client, channel: &str, identifier: &str) -> Vec<String> {
     let page = history(api, channel, identifier, "").await;
     let items = page["items"].as_array().unwrap();
     assert_eq!(page["total"], items.len());

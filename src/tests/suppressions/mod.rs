@@ -2,7 +2,7 @@
 
 mod access;
 mod add;
-mod history;
+pub(crate) mod history;
 mod import;
 mod lookup;
 mod metrics;

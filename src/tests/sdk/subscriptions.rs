@@ -3,10 +3,7 @@
 use serde_json::json;
 
 use super::{Device, person};
-use crate::{
-    kit::{Workspace, unique},
-    suppressions::history::words,
-};
+use crate::{kit::Workspace, suppressions::history::words};
 
 #[tokio::test]
 async fn consent_given_in_an_app_is_stored_with_history() {
@@ -35,8 +32,8 @@ async fn consent_given_in_an_app_is_stored_with_history() {
 async fn an_opt_in_in_an_app_removes_the_opt_out_and_is_in_its_history() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
-    let email = format!("{}@example.test", unique("ann"));
-    let (ann, _) = person(&workspace, json!({"email": email})).await;
+    let (ann, _) = person(&workspace, json!({})).await;
+    let email = format!("{ann}@example.test");
     let device = device.by(&ann);
     for status in ["unsubscribed", "optedIn"] {
         let word = json!({"userId": ann, "channel": "email", "status": status});

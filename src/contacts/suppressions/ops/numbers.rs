@@ -8,7 +8,10 @@ use web::{Services, db};
 
 use crate::{
     model::{Identifier, Ledger, Renumbered},
-    store::{mirror, numbers as store},
+    store::{
+        mirror,
+        numbers::{self as store, NationalRow},
+    },
 };
 
 /// Rows of one transaction.
@@ -31,7 +34,7 @@ pub async fn copy(
     store::copy(connection, tenant, renumbered).await
 }
 
-/// Moves the rows of a workspace under a national number to the international one.
+/// Moves the rows of a workspace under a national number, and their history, to the international one.
 ///
 /// # Errors
 /// When the store fails.
@@ -41,24 +44,45 @@ pub async fn read_again(
     country: Option<Country>,
     heartbeat: &Heartbeat,
 ) -> Result<()> {
+    let (db, workspace) = (services.db(), tenant.workspace);
     let mut after: Option<Uuid> = None;
     loop {
         heartbeat.beat();
-        let page = store::national(services.db(), tenant.workspace, after, PAGE).await?;
-        let respelled: Vec<RespelledRow<'_>> = page
-            .iter()
-            .filter_map(|row| {
-                let old = Identifier::of_stored(row.number.clone());
-                let new = old.clone().in_country(Ledger::Sms, country);
-                (new != old).then_some(RespelledRow { id: row.id, old: &row.number, new })
-            })
-            .collect();
-        db::retried(|| renumber(services, tenant, &respelled)).await?;
+        let page = store::national(db, workspace, after, PAGE).await?;
+        let rows = respelled(&page, country);
+        db::retried(|| renumber(services, tenant, &rows)).await?;
         after = page.last().map(|row| row.id);
-        if i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE) {
+        if is_last(&page) {
+            break;
+        }
+    }
+    after = None;
+    loop {
+        heartbeat.beat();
+        let page = store::national_removals(db, workspace, after, PAGE).await?;
+        let rows = respelled(&page, country);
+        let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
+        let numbers: Vec<&str> = rows.iter().map(|row| row.new.as_str()).collect();
+        db::retried(|| store::move_removals(db, workspace, &ids, &numbers)).await?;
+        after = page.last().map(|row| row.id);
+        if is_last(&page) {
             return Ok(());
         }
     }
+}
+
+fn is_last(page: &[NationalRow]) -> bool {
+    i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE)
+}
+
+/// The rows whose numbers are spelled in another way in a country.
+fn respelled(page: &[NationalRow], country: Option<Country>) -> Vec<RespelledRow<'_>> {
+    let rows = page.iter().filter_map(|row| {
+        let old = Identifier::of_stored(row.number.clone());
+        let new = old.clone().in_country(Ledger::Sms, country);
+        (new != old).then_some(RespelledRow { id: row.id, old: &row.number, new })
+    });
+    rows.collect()
 }
 
 /// A row whose number is spelled in another way in the country of the workspace.
@@ -77,7 +101,7 @@ async fn renumber(services: &Services, tenant: Tenant, rows: &[RespelledRow<'_>]
     let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
     let mut tx = services.db().begin().await?;
     copy(&mut tx, tenant, &renumbered).await?;
-    store::delete(&mut tx, tenant.workspace, &ids).await?;
+    store::delete_copied(&mut tx, tenant.workspace, &ids).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -37,6 +37,51 @@ pub(crate) async fn national(
     Ok(rows)
 }
 
+/// A page of what was removed under such numbers, by id.
+pub(crate) async fn national_removals(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<NationalRow>> {
+    let rows = sqlx::query_as!(
+        NationalRow,
+        "select id, identifier as number
+         from suppression_removal
+         where workspace_id = $1 and ($2::uuid is null or id > $2)
+             and channel in ('sms', 'whatsapp') and identifier not like '+%'
+         order by id
+         limit $3",
+        workspace.uuid(),
+        after,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows)
+}
+
+/// Moves what was removed to other spellings of its numbers.
+pub(crate) async fn move_removals(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ids: &[Uuid],
+    numbers: &[&str],
+) -> Result<()> {
+    sqlx::query!(
+        "update suppression_removal r
+         set identifier = n.number
+         from unnest($2::uuid[], $3::text[]) as n (id, number)
+         where r.workspace_id = $1 and r.id = n.id",
+        workspace.uuid(),
+        ids,
+        numbers as _,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// Copies rows from one spelling of a number to another: opt-outs into all workspaces of the organization, others within
 /// the workspace.
 pub(crate) async fn copy(
@@ -66,7 +111,8 @@ pub(crate) async fn copy(
     Ok(())
 }
 
-pub(crate) async fn delete(
+/// Deletes rows that were copied. They were not removed, so they leave nothing in the history.
+pub(crate) async fn delete_copied(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[Uuid],
@@ -79,6 +125,14 @@ pub(crate) async fn delete(
          delete from suppression s
          using moved m
          where s.workspace_id = $1 and s.id = m.id",
+        workspace.uuid(),
+        ids,
+    )
+    .execute(&mut *connection)
+    .await?;
+    // A trigger has kept them.
+    sqlx::query!(
+        "delete from suppression_removal where workspace_id = $1 and id = any($2)",
         workspace.uuid(),
         ids,
     )

@@ -77,6 +77,15 @@ impl FormerLinks {
     }
 }
 
+/// Identifiers that lead to profiles without being their own ids.
+#[derive(Debug, Clone, Copy)]
+pub struct FurtherIdentifiers<'a> {
+    /// Whether there are any of active profiles in the workspace.
+    pub of_active: bool,
+    /// Those of deleted profiles.
+    pub of_deleted: &'a FormerLinks,
+}
+
 /// Which messages events are credited to.
 #[derive(Debug, Clone, Copy)]
 pub struct AttributionFilter<'a> {
@@ -90,10 +99,8 @@ pub struct AttributionFilter<'a> {
     pub variants: &'a [String],
     /// Whether conditions on properties will be asked of the events.
     pub with_properties: bool,
-    /// Whether profiles of the workspace have identifiers besides their own.
-    pub has_identities: bool,
-    /// Identifiers of deleted profiles.
-    pub former: &'a FormerLinks,
+    /// Identifiers by which people are found besides profiles' own.
+    pub further: FurtherIdentifiers<'a>,
     /// Whether messages are looked up by the people of the events; else all of the campaigns are put together, which is
     /// less work where they are few beside the events.
     pub by_people: bool,
@@ -209,8 +216,8 @@ pub fn attributed_events(
         return Ok(none);
     };
     let is_order = events.event_name == ORDER_COMPLETED;
-    let former = &filter.former;
-    let or_linked = if filter.has_identities { OR_LINKED } else { "" };
+    let former = filter.further.of_deleted;
+    let or_linked = if filter.further.of_active { OR_LINKED } else { "" };
     let people = PEOPLE
         .replace("$or_linked$", or_linked)
         .replace("$linked$", &owners::linked_of_workspace())

@@ -6,8 +6,9 @@ use analytics::{
     AnalyticsError,
     events::PersonIds,
     messages::{
-        AttributionFilter, Conversion, ConversionFilter, FormerLinks, NamedEvents, PEOPLE_MAX,
-        Touch, TouchFilter, attributed_events, conversions, event_slots, touches,
+        AttributionFilter, Conversion, ConversionFilter, FormerLinks, FurtherIdentifiers,
+        NamedEvents, PEOPLE_MAX, Touch, TouchFilter, attributed_events, conversions, event_slots,
+        touches,
     },
 };
 use contacts::events::ops::people::further_identifiers;
@@ -215,8 +216,10 @@ impl ConversionScan<'_> {
             with_unsent: self.filter.by_assignment,
             variants: self.scope.variants(),
             with_properties: self.has_conditions(),
-            has_identities: joins.has_identities,
-            former: &joins.former,
+            further: FurtherIdentifiers {
+                of_active: joins.has_identities,
+                of_deleted: &joins.former,
+            },
             by_people,
         };
         let mut answer = attributed_events(self.app.analytics(), &self.events(slice), &filter)?;

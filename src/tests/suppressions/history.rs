@@ -8,7 +8,7 @@ use crate::{
     kit::{Client, Workspace, unique},
 };
 
-async fn history(api: &Client, channel: &str, identifier: &str, query: &str) -> Value {
+pub(crate) async fn history(api: &Client, channel: &str, identifier: &str, query: &str) -> Value {
     let identifier = identifier.replace('+', "%2B");
     let path = format!("/suppressions/{identifier}/history?channel={channel}{query}");
     api.get(path, 200).await.json()

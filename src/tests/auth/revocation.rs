@@ -14,7 +14,7 @@ use crate::kit::eventually;
 
 /// The second of the promise, and more for a machine that stands still for a while: a key that is not looked
 /// up again lives on for good.
-const REVOKED_WITHIN: Duration = Duration::from_secs(30);
+const REVOKED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Waits until a key is refused; gives how long that took.
 async fn refused(guard: &Guard, key: &str) -> Duration {

@@ -149,7 +149,7 @@ async fn liquid_templates_that_explode_are_refused_quickly() {
         let errors = answer["errors"].to_string();
         assert!(errors.contains(problem), "{problem}: {errors}");
     }
-    assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

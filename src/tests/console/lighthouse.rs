@@ -13,7 +13,7 @@ const LIGHTHOUSE: &str = "lighthouse@12.8.2";
 const SCORE_MIN: f64 = 0.95;
 const PERFORMANCE: &str = "performance";
 /// Runs until the performance is seen: other tests take the processor from the browser.
-const RUNS_MAX: usize = 10;
+const RUNS_MAX: usize = 5;
 
 #[tokio::test]
 async fn pages_score_95_under_lighthouse() {

@@ -29,8 +29,8 @@ const CONNECTIONS: usize = 1_000;
 const CONNECTIONS_MAX: usize = 1_500;
 const PEER_CONNECTIONS_MAX: usize = 600;
 /// A 99th percentile that passes however quiet it was before.
-const FLOOR: Duration = Duration::from_millis(1_500);
-const TRIES: usize = 10;
+const FLOOR: Duration = Duration::from_millis(750);
+const TRIES: usize = 6;
 /// Files this process needs besides hostile connections.
 const OTHER_FILES: u64 = 300;
 

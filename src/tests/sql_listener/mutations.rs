@@ -337,9 +337,8 @@ async fn no_mutated_statement_shows_anything_of_another_workspace() {
     let good =
         answered.buffer_unordered(AT_A_TIME).filter(|good| std::future::ready(*good)).count().await;
     eprintln!("{good} of {count} statements were answered");
-    // Statements that are all refused would prove little. The share that is answered differs from seed to seed, and a busy
-    // machine refuses some for their time, so the bound is far below it.
-    assert!(good * 50 > count, "only {good} of {count} were answered");
+    // Statements that are all refused would prove little.
+    assert!(good * 20 > count, "only {good} of {count} were answered");
     assert!(!std::path::Path::new("/tmp/millrace-sql-mutation").exists());
     // The other workspace still has what it had, and the engine lives.
     assert_eq!(canary.sql.value("SELECT count() FROM events").await, "20");

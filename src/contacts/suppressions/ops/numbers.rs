@@ -1,7 +1,7 @@
 //! Phone numbers of the ledgers whose spelling has changed with the country of a workspace.
 
-use kernel::{Country, Result, Tenant};
-use sqlx::PgConnection;
+use kernel::{Country, Result, Tenant, WorkspaceId};
+use sqlx::{PgConnection, PgPool};
 use supervisor::Heartbeat;
 use uuid::Uuid;
 use web::{Services, db};
@@ -44,35 +44,65 @@ pub async fn read_again(
     country: Option<Country>,
     heartbeat: &Heartbeat,
 ) -> Result<()> {
-    let (db, workspace) = (services.db(), tenant.workspace);
-    let mut after: Option<Uuid> = None;
-    loop {
-        heartbeat.beat();
-        let page = store::national(db, workspace, after, PAGE).await?;
-        let rows = respelled(&page, country);
-        db::retried(|| renumber(services, tenant, &rows)).await?;
-        after = page.last().map(|row| row.id);
-        if is_last(&page) {
-            break;
+    for of in [Rows::Present, Rows::Removed] {
+        let mut after: Option<Uuid> = None;
+        loop {
+            heartbeat.beat();
+            let page = of.page(services.db(), tenant.workspace, after).await?;
+            let rows = respelled(&page, country);
+            db::retried(|| of.renumber(services.db(), tenant, &rows)).await?;
+            after = page.last().map(|row| row.id);
+            if i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE) {
+                break;
+            }
         }
     }
-    after = None;
-    loop {
-        heartbeat.beat();
-        let page = store::national_removals(db, workspace, after, PAGE).await?;
-        let rows = respelled(&page, country);
-        let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
-        let numbers: Vec<&str> = rows.iter().map(|row| row.new.as_str()).collect();
-        db::retried(|| store::move_removals(db, workspace, &ids, &numbers)).await?;
-        after = page.last().map(|row| row.id);
-        if is_last(&page) {
-            return Ok(());
-        }
-    }
+    Ok(())
 }
 
-fn is_last(page: &[NationalRow]) -> bool {
-    i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE)
+/// Rows of the ledgers, or of their history.
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    Present,
+    Removed,
+}
+
+impl Rows {
+    async fn page(
+        self,
+        db: &PgPool,
+        workspace: WorkspaceId,
+        after: Option<Uuid>,
+    ) -> Result<Vec<NationalRow>> {
+        match self {
+            Self::Present => store::national(db, workspace, after, PAGE).await,
+            Self::Removed => store::national_removals(db, workspace, after, PAGE).await,
+        }
+    }
+
+    async fn renumber(self, db: &PgPool, tenant: Tenant, rows: &[RespelledRow<'_>]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
+        let mut tx = db.begin().await?;
+        match self {
+            Self::Present => {
+                let renumbered: Vec<Renumbered<'_>> = rows
+                    .iter()
+                    .map(|row| Renumbered { from: row.old, to: row.new.as_str() })
+                    .collect();
+                copy(&mut tx, tenant, &renumbered).await?;
+                store::delete_copied(&mut tx, tenant.workspace, &ids).await?;
+            }
+            Self::Removed => {
+                let numbers: Vec<&str> = rows.iter().map(|row| row.new.as_str()).collect();
+                store::move_removals(&mut tx, tenant.workspace, &ids, &numbers).await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(())
+    }
 }
 
 /// The rows whose numbers are spelled in another way in a country.
@@ -90,18 +120,4 @@ struct RespelledRow<'r> {
     id: Uuid,
     old: &'r str,
     new: Identifier,
-}
-
-async fn renumber(services: &Services, tenant: Tenant, rows: &[RespelledRow<'_>]) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let renumbered: Vec<Renumbered<'_>> =
-        rows.iter().map(|row| Renumbered { from: row.old, to: row.new.as_str() }).collect();
-    let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
-    let mut tx = services.db().begin().await?;
-    copy(&mut tx, tenant, &renumbered).await?;
-    store::delete_copied(&mut tx, tenant.workspace, &ids).await?;
-    tx.commit().await?;
-    Ok(())
 }

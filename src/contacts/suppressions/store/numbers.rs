@@ -63,7 +63,7 @@ pub(crate) async fn national_removals(
 
 /// Moves what was removed to other spellings of its numbers.
 pub(crate) async fn move_removals(
-    db: &PgPool,
+    connection: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[Uuid],
     numbers: &[&str],
@@ -77,7 +77,7 @@ pub(crate) async fn move_removals(
         ids,
         numbers as _,
     )
-    .execute(db)
+    .execute(connection)
     .await?;
     Ok(())
 }

@@ -331,7 +331,8 @@ impl Intake {
             inner.live.offer_accepted(source, &batch);
             Ok::<(), TrackError>(())
         };
-        futures_util::future::try_join(events_durable, profiles_durable).await?;
+        // Polled in this order, profile calls come first in the spool: events after them find the profiles.
+        futures_util::future::try_join(profiles_durable, events_durable).await?;
         if !rejected.is_empty() {
             let rejected = RejectedCalls { named: &rejected, in_all: rejected_count };
             inner.rejected.report_calls(source, received_at_ms, &body, rejected);

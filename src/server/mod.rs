@@ -300,10 +300,12 @@ impl Server {
 
     /// Starts the consumers of the spool beside the pipeline into ClickHouse.
     fn consume(&mut self, triggers_backlog_bytes: u64) -> anyhow::Result<()> {
-        let triggers =
-            Triggers::start(self.app.delivery.clone(), &self.spool, triggers_backlog_bytes)?;
+        let profile_calls = ProfileCalls::start(self.app.services().clone(), &self.spool)?;
+        let progress = profile_calls.progress();
+        self.profile_calls = Some(profile_calls);
+        let delivery = self.app.delivery.clone();
+        let triggers = Triggers::start(delivery, &self.spool, progress, triggers_backlog_bytes)?;
         self.triggers = Some(triggers);
-        self.profile_calls = Some(ProfileCalls::start(self.app.services().clone(), &self.spool)?);
         Ok(())
     }
 

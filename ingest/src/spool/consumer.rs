@@ -25,6 +25,7 @@ use std::{
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::{
     SpoolError, cursor,
@@ -335,7 +336,27 @@ impl Slot {
             live: None,
             live_bytes: Arc::default(),
             replacing: Arc::default(),
+            reached: watch::Sender::new(committed.position.0),
         }
+    }
+}
+
+/// How far a consumer of this process is, seen by another.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    reached: watch::Receiver<u64>,
+}
+
+impl Progress {
+    /// Whether everything before `end` was processed.
+    pub fn has_reached(&self, end: Position) -> bool {
+        *self.reached.borrow() >= end.0
+    }
+
+    /// Returns once everything before `end` was processed, or the spool is gone.
+    pub async fn reached(&mut self, end: Position) {
+        // An error means that the spool is gone.
+        let _ = self.reached.wait_for(|reached| *reached >= end.0).await;
     }
 }
 
@@ -366,6 +387,22 @@ impl Cursor {
         self.shared.state.lock().slots[self.slot].committed = mark;
         self.shared.release();
         Ok(())
+    }
+
+    /// Says that everything before `mark` was processed, to those who wait for it ([`Self::progress`]). It is not
+    /// kept: after a restart it begins with the committed mark.
+    pub fn reach(&self, mark: Mark) {
+        let reached = |before: &mut u64| {
+            let is_further = mark.position.0 > *before;
+            *before = mark.position.0.max(*before);
+            is_further
+        };
+        self.shared.state.lock().slots[self.slot].reached.send_if_modified(reached);
+    }
+
+    /// How far this consumer is.
+    pub fn progress(&self) -> Progress {
+        Progress { reached: self.shared.state.lock().slots[self.slot].reached.subscribe() }
     }
 
     /// The cursor on disk.

@@ -76,7 +76,7 @@ use supervisor::Workers;
 use tokio::sync::oneshot;
 
 pub use self::{
-    consumer::{Behind, ConsumeError, Consumer, Cursor, Reopener},
+    consumer::{Behind, ConsumeError, Consumer, Cursor, Progress, Reopener},
     copy::{CopyError, HeldSpool, SpoolFileCopy},
     files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},

@@ -13,6 +13,7 @@ use std::{
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::{
     SpoolOptions,
@@ -87,6 +88,8 @@ pub(super) struct Slot {
     pub live_bytes: Arc<AtomicUsize>,
     /// Held while the cursor file is being replaced.
     pub replacing: Arc<Mutex<()>>,
+    /// The position before which it processed everything, committed or not.
+    pub reached: watch::Sender<u64>,
 }
 
 impl State {

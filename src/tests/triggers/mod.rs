@@ -3,6 +3,7 @@
 mod audience;
 mod crash;
 mod entries;
+mod profile_calls;
 mod sending;
 
 use serde_json::{Value, json};

@@ -1,12 +1,16 @@
 //! Reads the spool in batches: the events since the last batch, soon after the first of them.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use ingest::{
     record::{Batch, BatchKind},
-    spool::{ConsumeError, Consumer, Mark},
+    spool::{ConsumeError, Consumer, Frame, Mark, Position},
 };
+use kernel::WorkspaceId;
 use supervisor::Suspects;
 
 /// The longest wait for events, after which the caller checks whether it is stopping.
@@ -28,6 +32,8 @@ pub(super) struct EventBatch {
     pub(super) frames: u64,
     /// Frames that were left out, because processing them panicked.
     pub(super) left_out: u64,
+    /// Where the last profile calls of each workspace end.
+    pub(super) profile_calls: HashMap<WorkspaceId, Position>,
     pub(super) end: Mark,
     bytes: usize,
 }
@@ -67,17 +73,7 @@ impl EventBatches {
             let batch = batch.get_or_insert_with(|| EventBatch::new(first, end));
             batch.frames += 1;
             batch.end = end;
-            // Message events trigger nothing.
-            let header = Batch::header_of(&frame.payload);
-            if header.is_ok_and(|header| header.kind == BatchKind::Events) {
-                if suspects.is_left_out(first) {
-                    batch.left_out += 1;
-                } else {
-                    batch.bytes += frame.payload.len();
-                    batch.events += u64::from(frame.events);
-                    batch.payloads.push(frame.payload);
-                }
-            }
+            batch.add(frame, suspects);
             let since: &Instant = since.get_or_insert_with(Instant::now);
             timeout = LINGER.saturating_sub(since.elapsed());
             let is_full =
@@ -92,7 +88,34 @@ impl EventBatches {
 
 impl EventBatch {
     fn new(first: u64, end: Mark) -> Self {
-        Self { payloads: Vec::new(), events: 0, first, frames: 0, left_out: 0, end, bytes: 0 }
+        Self {
+            payloads: Vec::new(),
+            events: 0,
+            first,
+            frames: 0,
+            left_out: 0,
+            profile_calls: HashMap::new(),
+            end,
+            bytes: 0,
+        }
+    }
+
+    fn add(&mut self, frame: Frame, suspects: &Suspects) {
+        let Ok(header) = Batch::header_of(&frame.payload) else { return };
+        match header.kind {
+            BatchKind::Events if suspects.is_left_out(frame.position.get()) => self.left_out += 1,
+            BatchKind::Events => {
+                self.bytes += frame.payload.len();
+                self.events += u64::from(frame.events);
+                self.payloads.push(frame.payload);
+            }
+            BatchKind::Profiles => {
+                let workspace = WorkspaceId::new(header.workspace_id);
+                self.profile_calls.insert(workspace, frame.end().position);
+            }
+            // They trigger nothing.
+            BatchKind::Messages => {}
+        }
     }
 }
 

@@ -9,15 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingest::spool::{ConsumeError, Cursor, Mark, Reopener, Spool, SpoolError};
+use ingest::spool::{ConsumeError, Cursor, Mark, Progress, Reopener, Spool, SpoolError};
 use kernel::{Error, Result};
 use supervisor::{Heartbeat, Suspects};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
     batches::{EventBatch, EventBatches},
-    catalogue::{Catalogue, Matches},
-    entries, publish,
+    catalogue::{Catalogue, Matches, TriggerMatches},
+    entries,
+    profiles_first::ProfilesFirst,
+    publish,
 };
 use crate::DeliveryState;
 
@@ -60,7 +62,8 @@ pub enum TriggersError {
 }
 
 impl Triggers {
-    /// Starts matching incoming events. Call it inside a tokio runtime. Alone it keeps at most `backlog_bytes` of the
+    /// Starts matching incoming events, each after the profile calls before it were applied, as `profile_calls` says. Call it
+    /// inside a tokio runtime. Alone it keeps at most `backlog_bytes` of the
     /// spool from being freed, and never more than half of its limit.
     ///
     /// # Errors
@@ -68,6 +71,7 @@ impl Triggers {
     pub fn start(
         app: DeliveryState,
         spool: &Spool,
+        profile_calls: Progress,
         backlog_bytes: u64,
     ) -> Result<Self, TriggersError> {
         let consumer = spool.consumer(CONSUMER)?;
@@ -77,6 +81,7 @@ impl Triggers {
         let consumer_task = TriggerConsumer {
             app,
             processed: consumer.next(),
+            profiles_first: ProfilesFirst::new(profile_calls, consumer.next().position),
             cursor: consumer.cursor(),
             reopener: consumer.reopener(),
             batches: Some(EventBatches::of(consumer)),
@@ -122,6 +127,7 @@ struct TriggerConsumer {
     /// None between a panic and the next run.
     batches: Option<EventBatches>,
     catalogue: Catalogue,
+    profiles_first: ProfilesFirst,
     stopped: watch::Receiver<bool>,
     heartbeat: Heartbeat,
     /// Frames at which it panicked.
@@ -212,6 +218,7 @@ impl TriggerConsumer {
         };
         let batch = batches.next(&self.suspects)?;
         if let Some(batch) = &batch {
+            self.profiles_first.note(&batch.profile_calls);
             self.in_progress = (batch.first, batch.frames);
             if batch.left_out > 0 {
                 tracing::error!(
@@ -262,7 +269,7 @@ impl TriggerConsumer {
     async fn process(&mut self, batch: &EventBatch) -> BatchOutcome {
         let mut stopped = self.stopped.clone();
         let over_budget = over_budget(&self.cursor, self.processed, self.backlog_bytes);
-        let processing = process(&self.app, &mut self.catalogue, batch);
+        let processing = process(&self.app, &mut self.catalogue, &mut self.profiles_first, batch);
         tokio::select! {
             biased;
             // An error means that the server ended, which is a stop as well.
@@ -324,6 +331,7 @@ async fn refresh(app: &DeliveryState, catalogue: &mut Catalogue) -> Result<()> {
 async fn process(
     app: &DeliveryState,
     catalogue: &mut Catalogue,
+    profiles_first: &mut ProfilesFirst,
     batch: &EventBatch,
 ) -> BatchOutcome {
     let mut is_logged = false;
@@ -342,7 +350,10 @@ async fn process(
     for payload in &batch.payloads {
         catalogue.match_batch(payload, &mut matches);
     }
-    for of_trigger in matches.into_values() {
+    let is_ready = |it: &TriggerMatches| profiles_first.is_ready(it.trigger.workspace);
+    let (ready, others): (Vec<_>, Vec<_>) = matches.into_values().partition(is_ready);
+    for of_trigger in ready.into_iter().chain(others) {
+        profiles_first.ready(of_trigger.trigger.workspace).await;
         entries::enter(app, &of_trigger.trigger, &of_trigger.events).await;
     }
     BatchOutcome::Stored

@@ -4,6 +4,7 @@ mod batches;
 mod catalogue;
 mod consumer;
 mod entries;
+mod profiles_first;
 mod publish;
 
 pub use self::consumer::{Triggers, TriggersError};

@@ -12,7 +12,7 @@ use std::{
 use contacts::users::ops::calls;
 use ingest::{
     record::{Batch, BatchKind, ProfileCall},
-    spool::{ConsumeError, Consumer, Cursor, Mark, Reopener, Spool, SpoolError},
+    spool::{ConsumeError, Consumer, Cursor, Mark, Progress, Reopener, Spool, SpoolError},
 };
 use kernel::WorkspaceId;
 use supervisor::{Heartbeat, Suspects};
@@ -45,6 +45,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct ProfileCalls {
     stopping: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
+    progress: Progress,
 }
 
 /// The reason why the consumer did not start.
@@ -65,6 +66,7 @@ impl ProfileCalls {
     /// When the spool or the system refuse.
     pub fn start(app: Services, spool: &Spool) -> Result<Self, ProfileCallsError> {
         let consumer = spool.consumer(CONSUMER)?;
+        let progress = consumer.cursor().progress();
         let (stopping, stopped) = watch::channel(false);
         let heartbeat = app.readiness().workers().register(WORKER, SILENCE_MAX);
         let task = CallConsumer {
@@ -84,7 +86,12 @@ impl ProfileCalls {
         let thread = std::thread::Builder::new()
             .name(WORKER.to_owned())
             .spawn(move || task.keep_running(&runtime))?;
-        Ok(Self { stopping, thread: Some(thread) })
+        Ok(Self { stopping, thread: Some(thread), progress })
+    }
+
+    /// How far it is in the spool: calls before it were applied.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Stops. What was not applied by then is applied after the next start.
@@ -158,6 +165,7 @@ impl CallConsumer {
                         break;
                     }
                     self.processed = batch.end;
+                    self.cursor.reach(batch.end);
                     self.suspects.passed(batch.end.position.get());
                     self.in_progress = InProgress::default();
                 }

@@ -19,6 +19,8 @@ pub struct IdentityRow {
     pub id: String,
     /// Internal id of the profile.
     pub user_id: String,
+    /// Whether an anonymous id also stands for the profile as the `userId` of events.
+    pub names_users: bool,
     /// Of two rows of an identifier the larger counts.
     pub version: u64,
 }
@@ -33,6 +35,7 @@ pub async fn store(analytics: &Analytics, rows: &[IdentityRow]) -> Result<(), An
         return Ok(());
     }
     let texts = |text: fn(&IdentityRow) -> String| rows.iter().map(text).collect::<Vec<String>>();
+    let name_users: Vec<u8> = rows.iter().map(|row| u8::from(row.names_users)).collect();
     let versions: Vec<u64> = rows.iter().map(|row| row.version).collect();
     analytics
         .client()
@@ -42,6 +45,7 @@ pub async fn store(analytics: &Analytics, rows: &[IdentityRow]) -> Result<(), An
         .param("types", texts(|row| row.kind.clone()))
         .param("ids", texts(|row| row.id.clone()))
         .param("users", texts(|row| row.user_id.clone()))
+        .param("name_users", name_users)
         .param("versions", versions)
         .execute()
         .await?;

@@ -124,6 +124,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "erased_events",
         text: include_str!("../../../migrations/clickhouse/0018_erased_events.sql"),
     },
+    Migration {
+        version: 19,
+        name: "public_links",
+        text: include_str!("../../../migrations/clickhouse/0019_public_links.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

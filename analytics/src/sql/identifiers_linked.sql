@@ -4,14 +4,14 @@
 -- profiles' own ids. Part of other statements.
 SELECT linked.1 AS token, toFixedString(substring(unhex(links.user_id), 1, 12), 12) AS profile, linked.2 AS place
 FROM (
-    SELECT type, id, user_id
+    SELECT type, id, user_id, names_users
     FROM $tables$.identities FINAL
     WHERE workspace_id = $workspace$ AND user_id != ''
 ) AS links
-ARRAY JOIN if(
-    type = 'anonymous',
-    [(concat('\x02', id), toUInt8(2)), (id, toUInt8(3))],
-    [(id, toUInt8(2))]) AS linked
+ARRAY JOIN multiIf(
+    type != 'anonymous', [(id, toUInt8(2))],
+    names_users, [(concat('\x02', id), toUInt8(2)), (id, toUInt8(3))],
+    [(concat('\x02', id), toUInt8(2))]) AS linked
 WHERE profile NOT IN (
         SELECT user_id
         FROM $tables$.people FINAL

@@ -22,7 +22,7 @@ pub fn phone_fault(text: &str) -> Option<String> {
 }
 
 /// A change of one profile: of one call, or of several that follow one another.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Change<'c> {
     pub(super) upsert: Upsert,
     pub(super) calls: Vec<ProfileCall<'c>>,
@@ -56,8 +56,8 @@ const CHANGES_MAX: usize = 1_000;
 /// Fewest changes of a transaction, where they could be applied by several.
 const CHANGES_PER_TRANSACTION_MIN: usize = 100;
 
-/// Halves of these changes that may be applied at the same time: no id or address is in both, so that their order does
-/// not matter. None where they are few or share one.
+/// Halves of these changes that may be applied at the same time where each id leads to a profile of its own: no id or
+/// address is in both, so that their order does not matter. None where they are few or share one.
 pub(super) fn halves<'s, 'c>(changes: &'s [Change<'c>]) -> Option<[&'s [Change<'c>]; 2]> {
     if changes.len() < 2 * CHANGES_PER_TRANSACTION_MIN {
         return None;
@@ -71,10 +71,20 @@ pub(super) fn halves<'s, 'c>(changes: &'s [Change<'c>]) -> Option<[&'s [Change<'
         .then_some([first, second])
 }
 
-/// The steps of calls of one workspace, in their order.
-pub(super) fn steps<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> Vec<Step<'c>> {
+/// Which ids of calls may lead to one profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ids {
+    /// Each user id leads to a profile of its own.
+    Apart,
+    /// Several user ids may be of one profile.
+    Shared,
+}
+
+/// The steps of calls of one workspace, in their order. Calls of one user become one change where no call in between could
+/// have to do with the same person, ids or addresses.
+pub(super) fn steps<'c>(calls: impl Iterator<Item = ProfileCall<'c>>, ids: Ids) -> Vec<Step<'c>> {
     let mut steps = Vec::new();
-    let mut open = Open::default();
+    let mut open = Open::of(ids);
     for call in calls {
         match call.kind {
             ProfileCallKind::Set => {
@@ -94,31 +104,49 @@ pub(super) fn steps<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> Vec<Ste
 }
 
 /// Changes that are being collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open<'c> {
+    ids: Ids,
     changes: Vec<Change<'c>>,
     /// The last change of each user.
     last: HashMap<&'c str, usize>,
+    /// The last change with each id or address.
+    named: HashMap<String, usize>,
 }
 
 impl<'c> Open<'c> {
+    fn of(ids: Ids) -> Self {
+        Self { ids, changes: Vec::new(), last: HashMap::new(), named: HashMap::new() }
+    }
+
     fn take(&mut self) -> Option<Step<'c>> {
         self.last.clear();
+        self.named.clear();
         let changes = std::mem::take(&mut self.changes);
         (!changes.is_empty()).then_some(Step::Changes(changes))
     }
 
     fn add(&mut self, call: &ProfileCall<'c>) {
         let change = change(call);
-        let last = self.last.get(call.user_id).and_then(|place| self.changes.get_mut(*place));
-        let apart = match last {
+        let names: Vec<String> = change.names().map(str::to_owned).collect();
+        let last = self.last.get(call.user_id).copied();
+        let last = last.filter(|place| self.may_move(&names, *place));
+        let place = last.unwrap_or(self.changes.len());
+        let apart = match self.changes.get_mut(place) {
             Some(last) if last.upsert.manner == change.upsert.manner => last.absorb(change),
             _ => Some(change),
         };
-        if let Some(change) = apart {
-            self.last.insert(call.user_id, self.changes.len());
-            self.changes.push(change);
-        }
+        let place = if apart.is_some() { self.changes.len() } else { place };
+        self.changes.extend(apart);
+        self.last.insert(call.user_id, place);
+        self.named.extend(names.into_iter().map(|name| (name, place)));
+    }
+
+    /// Whether a call with these names may come right after the change at `place`: none in between has one of them.
+    fn may_move(&self, names: &[String], place: usize) -> bool {
+        let is_last = place + 1 == self.changes.len();
+        let is_free = |name: &String| self.named.get(name).is_none_or(|other| *other <= place);
+        is_last || self.ids == Ids::Apart && names.iter().all(is_free)
     }
 }
 
@@ -201,7 +229,7 @@ mod tests {
             let attributes = change.upsert.attributes.as_ref().map_or("", Attributes::as_str);
             format!("{} {attributes} {}", change.upsert.external_id().unwrap(), change.calls.len())
         };
-        steps(calls.iter().copied())
+        steps(calls.iter().copied(), Ids::Apart)
             .iter()
             .map(|step| match step {
                 Step::Changes(changes) => changes.iter().map(show).collect(),
@@ -220,12 +248,42 @@ mod tests {
         assert_eq!(shown(&calls), [[r#"ann {"a":1,"b":2} 2"#, "bob  1"]]);
         let public = |phone| ProfileCall { is_public: true, phone, ..set("ann", phone, "{}") };
         let calls = [public("1"), public("2")];
-        let Some(Step::Changes(changes)) = steps(calls.into_iter()).pop() else { panic!() };
+        let Some(Step::Changes(changes)) = steps(calls.into_iter(), Ids::Apart).pop() else {
+            panic!()
+        };
         assert_eq!(changes[0].upsert.phone.as_deref(), Some("1"), "an address that is known stays");
         let once = |call: ProfileCall<'static>| ProfileCall { is_once: true, ..call };
         let calls =
             [once(set("ann", "1", r#"{"a":1}"#)), once(set("ann", "2", r#"{"a":2,"b":2}"#))];
         assert_eq!(shown(&calls), [[r#"ann {"a":1,"b":2} 2"#]]);
+    }
+
+    #[test]
+    fn a_call_does_not_overtake_another_with_the_same_id_or_address() {
+        let with =
+            |user_id, call_id, more: ProfileCall<'static>| ProfileCall { user_id, call_id, ..more };
+        let anonymous = |anonymous_id| ProfileCall { anonymous_id, ..ProfileCall::default() };
+        let email = |email| ProfileCall { email, ..ProfileCall::default() };
+        let phone = |phone| ProfileCall { phone, ..ProfileCall::default() };
+        for [first, common] in [
+            [anonymous("a1"), anonymous("a2")],
+            [email("a1@example.test"), email("a2@example.test")],
+            [phone("1"), phone("2")],
+        ] {
+            let calls =
+                [with("ann", "1", first), with("bob", "2", common), with("ann", "3", common)];
+            assert_eq!(shown(&calls), [["ann  1", "bob  1", "ann  1"]], "{common:?}");
+        }
+        let calls = [set("ann", "1", "{}"), set("bob", "2", "{}"), set("ann", "3", "{}")];
+        assert_eq!(shown(&calls), [["ann  2", "bob  1"]]);
+        let shared = steps(calls.into_iter(), Ids::Shared);
+        let [Step::Changes(changes)] = &shared[..] else { panic!() };
+        let users: Vec<_> = changes.iter().filter_map(|it| it.upsert.external_id()).collect();
+        assert_eq!(users, ["ann", "bob", "ann"], "bob may be another name of ann");
+        let calls = [set("ann", "1", "{}"), set("ann", "2", "{}"), set("bob", "3", "{}")];
+        let shared = steps(calls.into_iter(), Ids::Shared);
+        let [Step::Changes(changes)] = &shared[..] else { panic!() };
+        assert_eq!(changes.len(), 2, "nothing is between two calls");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use audience::{AudienceState, model::AudienceQuery, ops as audiences};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{alias, events_of, link, merge, track, user};
+use super::{alias, events_of, link, link_publicly, merge, track, user};
 use crate::{
     export::fixture::rows,
     kit::{Workspace, server},
@@ -14,6 +14,8 @@ use crate::{
 };
 
 const UNKNOWN: &str = "0123456789abcdef01234567";
+/// As an SDK makes it up for a visitor.
+const RANDOM: &str = "0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f01";
 
 /// What an event is tracked with, and whose it is.
 struct Case {
@@ -53,6 +55,9 @@ async fn people(workspace: &Workspace) -> People {
     link(workspace, "anon-1", &people.id("ann")).await;
     // An anonymous id may be another profile's external id.
     link(workspace, "bob", &people.id("ann")).await;
+    // A public key may not claim an id that a server could use for a user.
+    link_publicly(workspace, "1001", &people.id("ann")).await;
+    link_publicly(workspace, RANDOM, &people.id("ann")).await;
     link(workspace, "anon-gone", &people.id("gone")).await;
     alias(workspace, "ann", "annie").await;
     merge(workspace, "carl", "bob").await;
@@ -71,6 +76,10 @@ fn cases(people: &People) -> Vec<Case> {
         case(json!({"userId": "annie"}), &["ann"], "ann"),
         case(json!({"anonymousId": "anon-1"}), &["ann"], "ann"),
         case(json!({"userId": "anon-1"}), &["ann"], "ann"),
+        case(json!({"anonymousId": "1001"}), &["ann"], "ann"),
+        case(json!({"userId": "1001"}), &[], "1001"),
+        case(json!({"serviceUserId": UNKNOWN, "userId": "1001"}), &[], "1001"),
+        case(json!({"userId": RANDOM}), &["ann"], "ann"),
         case(json!({"userId": "bob"}), &["bob"], "bob"),
         case(json!({"anonymousId": "bob"}), &["ann"], "ann"),
         case(json!({"userId": "carl"}), &["bob"], "bob"),

@@ -60,11 +60,12 @@ fn context(app: &App, tenant: kernel::Tenant) -> WriteContext<'_> {
 struct Wish {
     anonymous: String,
     user: String,
+    trust: Trust,
 }
 
 impl Wish {
     fn new(anonymous: &str, user: &str) -> Self {
-        Self { anonymous: anonymous.to_owned(), user: user.to_owned() }
+        Self { anonymous: anonymous.to_owned(), user: user.to_owned(), trust: Trust::Server }
     }
 }
 
@@ -79,6 +80,7 @@ async fn link_all(workspace: WorkspaceId, wishes: Vec<Wish>) -> Vec<Linked> {
                 user: wish.user.parse().unwrap(),
                 source: LinkSource::Identify,
                 at: context.now,
+                trust: wish.trust,
             })
             .collect();
         ops::link(context, &links).await.unwrap()
@@ -88,6 +90,12 @@ async fn link_all(workspace: WorkspaceId, wishes: Vec<Wish>) -> Vec<Linked> {
 
 pub(crate) async fn link(workspace: &Workspace, anonymous: &str, user: &str) -> Linked {
     link_all(workspace.id, vec![Wish::new(anonymous, user)]).await[0]
+}
+
+/// Links as a call with an SDK key does.
+pub(crate) async fn link_publicly(workspace: &Workspace, anonymous: &str, user: &str) -> Linked {
+    let wish = Wish { trust: Trust::Public, ..Wish::new(anonymous, user) };
+    link_all(workspace.id, vec![wish]).await[0]
 }
 
 fn origin() -> Origin {

@@ -99,6 +99,8 @@ pub(super) struct Call<'t, 'a> {
     pub(super) context: Option<&'t [Node<'a>]>,
     /// Whether the sender knows no person: `$process_person_profile` is false.
     pub(super) is_personless: bool,
+    /// Whether the SDK made the user id up for a visitor: `$is_identified` is false.
+    pub(super) is_visitor: bool,
     /// Whether its SDK names the ids of an alias in the other order: PostHog's for Python does.
     pub(super) is_reversed: bool,
     /// Whether it has any field of an event at all.
@@ -187,10 +189,8 @@ impl<'t, 'a> Call<'t, 'a> {
                 "$session_id" => self.session_id = field(value),
                 "$device_id" => self.device_id = field(value),
                 "$group_key" => (self.group_id, self.group) = (field(value), not_null(value)),
-                "$process_person_profile" => {
-                    let no = Node::Static(StaticNode::Bool(false));
-                    self.is_personless = value.first() == Some(&no);
-                }
+                "$process_person_profile" => self.is_personless = is_false(value),
+                "$is_identified" => self.is_visitor = is_false(value),
                 _ => {}
             }
         }
@@ -234,4 +234,8 @@ fn object_of<'t, 'a>(value: &'t [Node<'a>]) -> Option<&'t [Node<'a>]> {
 
 fn not_null<'t, 'a>(value: &'t [Node<'a>]) -> Option<&'t [Node<'a>]> {
     (value.first() != Some(&Node::Static(StaticNode::Null))).then_some(value)
+}
+
+fn is_false(value: &[Node<'_>]) -> bool {
+    value.first() == Some(&Node::Static(StaticNode::Bool(false)))
 }

@@ -47,6 +47,8 @@ pub(super) struct Changes<'a> {
     set: Option<Addresses<'a>>,
     /// What the profile gets where it has none.
     once: Option<Addresses<'a>>,
+    /// Whether they make no profile: of a visitor whom nobody named.
+    is_known_only: bool,
 }
 
 impl CallReader<'_> {
@@ -82,6 +84,7 @@ impl CallReader<'_> {
         Changes {
             set: reading.traits(&mut self.profile.attributes, &call.traits, name),
             once: reading.traits(&mut self.profile.once, &call.once, "$set_once"),
+            is_known_only: call.is_visitor && matches!(call.anonymous_id, Field::Absent),
         }
     }
 
@@ -93,14 +96,22 @@ impl CallReader<'_> {
         anonymous_id: &str,
         request: &mut CallRequest<'_>,
     ) {
+        let is_known_only = changes.is_known_only;
         if let Some(Addresses { email, phone }) = changes.set {
-            let call = ProfileCall { anonymous_id, email, phone, ..ProfileCall::default() };
+            let call =
+                ProfileCall { anonymous_id, email, phone, is_known_only, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.attributes);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.attributes = attributes;
         }
         if let Some(Addresses { email, phone }) = changes.once {
-            let call = ProfileCall { is_once: true, email, phone, ..ProfileCall::default() };
+            let call = ProfileCall {
+                is_once: true,
+                is_known_only,
+                email,
+                phone,
+                ..ProfileCall::default()
+            };
             let attributes = std::mem::take(&mut self.profile.once);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.once = attributes;

@@ -18,7 +18,7 @@ pub(crate) async fn identifiers(
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
         r#"select i.user_id, i.type as kind, i.id,
-             (i.type <> 'anonymous' or not exists (
+             (i.type <> 'anonymous' or i.names_users and not exists (
                  select from users u
                  where u.workspace_id = $1 and u.external_id = i.id
                      and (u.deleted_at is null or u.keeps_external_id))) as "names_users!"

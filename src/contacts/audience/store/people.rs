@@ -77,6 +77,7 @@ pub(crate) async fn add_linked(
              select i.user_id
              from tokens t
              join identity i on i.workspace_id = $1 and i.id = t.token and i.type = 'anonymous'
+                 and i.names_users
              left join users u on u.workspace_id = $1 and u.external_id = t.token
                  and (u.deleted_at is null or u.keeps_external_id)
              where u.id is null
@@ -178,6 +179,7 @@ pub(crate) async fn count_by_profile(
              select n.number, n.times, i.user_id
              from named n
              join identity i on i.workspace_id = $1 and i.id = n.token and i.type = 'anonymous'
+                 and i.names_users
              left join users u on u.workspace_id = $1 and u.external_id = n.token
                  and (u.deleted_at is null or u.keeps_external_id)
              where u.id is null

@@ -116,6 +116,7 @@ pub(super) async fn linked(
              where i.workspace_id = $1 and i.id = wish.id
                  and i.type = any(case when wish.is_user
                      then array['external', 'internal', 'alias', 'anonymous'] else array['anonymous'] end)
+                 and (i.names_users or not wish.is_user)
              order by i.type = 'anonymous'
              limit 1
          ) i

@@ -8,8 +8,12 @@ use utoipa::ToSchema;
 
 /// Identifiers of one profile, its internal and its external id among them.
 pub const IDENTIFIERS_MAX: usize = 1000;
+/// Anonymous ids of one profile that public keys linked: the rest is for servers.
+pub const PUBLIC_LINKS_MAX: usize = 500;
 /// Characters of an identifier.
 pub const IDENTIFIER_CHARS_MAX: usize = 255;
+/// Hexadecimal digits of a random id: those of a UUID.
+const RANDOM_DIGITS_MIN: usize = 32;
 /// Links of one call.
 pub const LINKS_MAX: usize = 10_000;
 
@@ -95,6 +99,24 @@ pub struct Link<'l> {
     pub user: UserId,
     pub source: LinkSource,
     pub at: Timestamp,
+    /// Of the caller.
+    pub trust: Trust,
+}
+
+impl Link<'_> {
+    /// Whether the anonymous id also stands for the profile as the `userId` of events. A public key must not claim the
+    /// ids under which a server tracks people, so that it has to be one that nobody else knows.
+    pub fn names_users(&self) -> bool {
+        self.trust == Trust::Server || is_random(self.anonymous_id)
+    }
+}
+
+/// Whether an id is a long random number, as SDKs make up for visitors: at least [`RANDOM_DIGITS_MIN`] hexadecimal digits,
+/// with dashes or without.
+pub fn is_random(id: &str) -> bool {
+    let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
+    let others = id.bytes().filter(|byte| !byte.is_ascii_hexdigit());
+    digits >= RANDOM_DIGITS_MIN && others.eq(std::iter::repeat_n(b'-', id.len() - digits))
 }
 
 /// The outcome of a link.
@@ -108,6 +130,8 @@ pub enum Linked {
     OfAnother(UserId),
     /// The profile has [`IDENTIFIERS_MAX`] identifiers.
     Full,
+    /// Likewise, or it has [`PUBLIC_LINKS_MAX`] that public keys linked, as this one would be.
+    PublicFull,
     /// There is no such active profile.
     NoProfile,
     /// It is empty, has more than [`IDENTIFIER_CHARS_MAX`] characters, or has a NUL character.
@@ -115,6 +139,11 @@ pub enum Linked {
 }
 
 impl Linked {
+    /// Whether there was no room for it.
+    pub const fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::PublicFull)
+    }
+
     /// Whether the anonymous id belongs to the profile that was asked for.
     pub const fn is_linked(self) -> bool {
         matches!(self, Self::New | Self::Known)
@@ -126,7 +155,7 @@ impl Linked {
             Self::New => "new",
             Self::Known => "known",
             Self::OfAnother(_) => "of_another",
-            Self::Full => "full",
+            Self::Full | Self::PublicFull => "full",
             Self::NoProfile => "no_profile",
             Self::Unusable => "unusable",
         }
@@ -142,6 +171,10 @@ impl fmt::Display for Linked {
             Self::Full => {
                 write!(f, "the profile has {IDENTIFIERS_MAX} identifiers, the most it may have")
             }
+            Self::PublicFull => write!(
+                f,
+                "the profile has {IDENTIFIERS_MAX} identifiers, or {PUBLIC_LINKS_MAX} that SDK keys linked, the most it may have"
+            ),
             Self::NoProfile => f.write_str("no active profile has this id"),
             Self::Unusable => write!(
                 f,
@@ -245,6 +278,23 @@ mod tests {
             assert_eq!(serde_json::json!(source), source.as_str());
         }
         assert_eq!(IdentifierType::named("Alias"), None);
+    }
+
+    #[test]
+    fn ids_that_sdks_make_up_are_random() {
+        for (id, expected) in [
+            ("0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f01", true),
+            ("0198C5A48F3E7C1B9D2A5B6C7D8E9F01", true),
+            ("17e8b5f2a3c4d5-0b1c2d3e4f5061-1f2e3d4c-1fa400-17e8b5f2a3d5e6", true),
+            ("1001", false),
+            ("deadbeef", false),
+            ("ann@example.test", false),
+            ("user-0198c5a48f3e7c1b9d2a5b6c7d8e9f01", false),
+            ("--------------------------------", false),
+            ("", false),
+        ] {
+            assert_eq!(is_random(id), expected, "{id:?}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ async fn attempt(
             Ok(Some(Aliased::Merged(merged.survivor)))
         }
         (Some(profile), None) => named(context, origin, profile, alias.user).await,
-        (None, user) => linked(context, alias, user).await.map(Some),
+        (None, user) => linked(context, trust, alias, user).await.map(Some),
     }
 }
 
@@ -106,6 +106,7 @@ async fn named(
 /// Links `previous`, which has no profile, to the profile of `user`.
 async fn linked(
     context: WriteContext<'_>,
+    trust: Trust,
     alias: Alias<'_>,
     user: Option<UserId>,
 ) -> Result<Aliased> {
@@ -122,7 +123,7 @@ async fn linked(
         created(context, alias.user).await?
     };
     let (source, at) = (LinkSource::Alias, context.now);
-    let link = Link { anonymous_id: alias.previous, user, source, at };
+    let link = Link { anonymous_id: alias.previous, user, source, at, trust };
     let outcomes = link::link(context, &[link]).await?;
     let linked = outcomes.into_iter().next();
     let linked = linked.ok_or_else(|| Error::internal("a link without an outcome"))?;

@@ -8,7 +8,7 @@ use web::db;
 
 use super::locked::locked;
 use crate::{
-    model::{LINKS_MAX, Link, Linked, is_usable},
+    model::{LINKS_MAX, Link, Linked, Trust, is_usable},
     store::links,
 };
 
@@ -78,6 +78,7 @@ impl Outcomes {
     fn of(&mut self, link: &Link<'_>) -> Linked {
         let Some(user) = self.survivors.get(&link.user) else { return Linked::NoProfile };
         match self.owners.get(link.anonymous_id) {
+            None if link.trust == Trust::Public => Linked::PublicFull,
             None => Linked::Full,
             Some(owner) if owner != user => Linked::OfAnother(*owner),
             Some(_) if self.new.remove(link.anonymous_id) => Linked::New,

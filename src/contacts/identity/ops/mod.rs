@@ -9,6 +9,8 @@ mod old;
 
 pub use self::{alias::alias, link::link, merge::merge, old::delete_old};
 
+use std::collections::HashMap;
+
 use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
@@ -21,6 +23,19 @@ use crate::{model::Identity, store};
 /// When the store fails.
 pub async fn profile_of(db: &PgPool, workspace: WorkspaceId, id: &str) -> Result<Option<UserId>> {
     Ok(store::read::profile(db, workspace, id).await?.map(|found| found.user))
+}
+
+/// The active profiles to which these ids of users are linked as anonymous ids. Ids that a profile has as its own are
+/// missing.
+///
+/// # Errors
+/// When the store fails.
+pub async fn linked_users(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ids: &[&str],
+) -> Result<HashMap<String, UserId>> {
+    store::read::linked_users(db, workspace, ids).await
 }
 
 /// Whether one of these ids is of a profile without being its own: an alias, a linked anonymous id, an id of a profile

@@ -6,7 +6,7 @@ use kernel::{Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 
 use super::user_id;
-use crate::model::{IDENTIFIERS_MAX, IdentifierType, Link, LinkSource};
+use crate::model::{IDENTIFIERS_MAX, IdentifierType, Link, LinkSource, PUBLIC_LINKS_MAX, Trust};
 
 /// The profiles to which these anonymous ids are linked. A link to a deleted profile counts as none.
 pub(crate) async fn owners(
@@ -51,7 +51,8 @@ pub(crate) async fn lock(
 }
 
 /// Links anonymous ids to locked profiles, the first link of each, as far as the profiles have room. Returns the
-/// anonymous ids that were linked. A link to a deleted profile is replaced.
+/// anonymous ids that were linked. A link to a deleted profile is replaced. Links of public keys have room for
+/// [`PUBLIC_LINKS_MAX`].
 pub(crate) async fn insert(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -61,14 +62,17 @@ pub(crate) async fn insert(
     let users: Vec<&[u8]> = links.iter().map(|link| link.user.bytes().as_slice()).collect();
     let sources: Vec<&str> = links.iter().map(|link| link.source.as_str()).collect();
     let times: Vec<_> = links.iter().map(|link| link.at.utc()).collect();
+    let are_public: Vec<bool> = links.iter().map(|link| link.trust == Trust::Public).collect();
+    let name_users: Vec<bool> = links.iter().map(Link::names_users).collect();
     let linked = sqlx::query_scalar!(
         "with first as (
              select distinct on (id) *
-             from unnest($2::text[], $3::bytea[], $4::text[], $5::timestamptz[]) with ordinality
-                 as wish (id, user_id, source, linked_at, place)
+             from unnest($2::text[], $3::bytea[], $4::text[], $5::timestamptz[], $7::bool[], $8::bool[])
+                 with ordinality as wish (id, user_id, source, linked_at, is_public, names_users, place)
              order by id, place
          ), free as (
-             select first.*, row_number() over (partition by first.user_id order by place) as number
+             select first.*, row_number() over (partition by first.user_id order by place) as number,
+                 count(*) filter (where is_public) over (partition by first.user_id order by place) as public_number
              from first
              where not exists (
                  select
@@ -77,18 +81,26 @@ pub(crate) async fn insert(
                  where i.workspace_id = $1 and i.type = 'anonymous' and i.id = first.id)
          ), room as (
              select u.id as user_id,
-                 $6::bigint - 1 - (u.external_id is not null)::integer - (
-                     select count(*) from identity i where i.workspace_id = $1 and i.user_id = u.id) as free
+                 $6::bigint - 1 - (u.external_id is not null)::integer - linked.count as free,
+                 $9::bigint - linked.public as public_free
              from users u
+             cross join lateral (
+                 select count(*) as count, count(*) filter (where i.is_public) as public
+                 from identity i
+                 where i.workspace_id = $1 and i.user_id = u.id
+             ) linked
              where u.workspace_id = $1 and u.id in (select user_id from free)
          )
-         insert into identity (workspace_id, type, id, user_id, linked_at, source)
-         select $1, 'anonymous', free.id, free.user_id, free.linked_at, free.source
+         insert into identity
+             (workspace_id, type, id, user_id, linked_at, source, is_public, names_users)
+         select $1, 'anonymous', free.id, free.user_id, free.linked_at, free.source, free.is_public, free.names_users
          from free
          join room on room.user_id = free.user_id and free.number <= room.free
+             and (not free.is_public or free.public_number <= room.public_free)
          order by free.id
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
+             is_public = excluded.is_public, names_users = excluded.names_users,
              version = default, mirrored = false, changed_at = clock_timestamp()
          where exists (
              select from users u
@@ -101,6 +113,9 @@ pub(crate) async fn insert(
         &sources as _,
         &times,
         i64::try_from(IDENTIFIERS_MAX).unwrap_or(i64::MAX),
+        &are_public,
+        &name_users,
+        i64::try_from(PUBLIC_LINKS_MAX).unwrap_or(i64::MAX),
     )
     .fetch_all(tx)
     .await?;
@@ -148,6 +163,7 @@ pub(crate) async fn add(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
+             is_public = false, names_users = true,
              version = default, mirrored = false, changed_at = clock_timestamp()",
         workspace.uuid(),
         new.kind.as_str(),

@@ -19,7 +19,7 @@ pub(crate) struct Unmirrored {
 /// Identifiers of any workspace that are not copied yet, the oldest change first.
 pub(crate) async fn unmirrored(db: &PgPool, limit: i64) -> Result<Unmirrored> {
     let rows = sqlx::query!(
-        r#"select workspace_id, type as kind, id, user_id, version,
+        r#"select workspace_id, type as kind, id, user_id, names_users, version,
              extract(epoch from clock_timestamp() - changed_at)::float8 as "seconds_behind!"
            from identity
            where not mirrored
@@ -38,6 +38,7 @@ pub(crate) async fn unmirrored(db: &PgPool, limit: i64) -> Result<Unmirrored> {
                 kind: row.kind,
                 id: row.id,
                 user_id: user_id(&row.user_id)?.to_string(),
+                names_users: row.names_users,
                 version: row.version.unsigned_abs(),
             })
         })

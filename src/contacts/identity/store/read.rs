@@ -1,5 +1,7 @@
 //! Reads the identifiers of a profile.
 
+use std::collections::HashMap;
+
 use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
@@ -47,6 +49,29 @@ pub(crate) async fn any_further(db: &PgPool, workspace: WorkspaceId, ids: &[&str
     .fetch_one(db)
     .await?;
     Ok(found)
+}
+
+/// The profiles to which these ids of users are linked as anonymous ids. Ids that a profile has as its own are missing.
+pub(crate) async fn linked_users(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ids: &[&str],
+) -> Result<HashMap<String, UserId>> {
+    let rows = sqlx::query!(
+        "select i.id, i.user_id
+         from unnest($2::text[]) as wish (id)
+         join identity i on i.workspace_id = $1 and i.type = 'anonymous' and i.id = wish.id and i.names_users
+         join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null
+         where not exists (
+             select from users named
+             where named.workspace_id = $1 and named.external_id = wish.id
+                 and (named.deleted_at is null or named.keeps_external_id))",
+        workspace.uuid(),
+        ids as _,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(|row| Ok((row.id, user_id(&row.user_id)?))).collect()
 }
 
 /// An active profile that an id stands for.

@@ -1,16 +1,19 @@
 //! Applies the calls of one workspace, in their order.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use contacts::users::{
-    model::{CallKey, Upsert},
+    model::{CallKey, Key, Upsert},
     ops::{
         calls,
         upsert::{ClaimedUpserts, Upserted, WriteContext, upsert_claimed},
     },
 };
 use identity::{
-    model::{Alias, Aliased, Link, LinkSource, Linked, Trust},
+    model::{Alias, Aliased, Link, LinkSource, Linked, Trust, is_random},
     ops as identities,
 };
 use ingest::record::{ProfileCall, ProfileCallKind};
@@ -19,7 +22,7 @@ use supervisor::Backoff;
 use web::{Services, audit::Origin, http::Requester};
 
 use super::refusals::{self, Refusal};
-use crate::profile_calls::model::{Change, Step, change as change_of, halves, key, steps};
+use crate::profile_calls::model::{Change, Ids, Step, change as change_of, halves, key, steps};
 
 /// Where these changes come from, as the audit history names it.
 const SOURCE: &str = "sdk";
@@ -31,6 +34,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Calls whose keys are looked up together.
 const PAGE: usize = 1_000;
+/// Why a call is listed that the store refuses for a reason of its own.
+const NOT_STORED: &str = "it could not be stored";
 /// Attempts at a step that fails for another reason than an unavailable store.
 const TRIES_MAX: u32 = 3;
 
@@ -46,27 +51,100 @@ pub(super) async fn apply(app: &Services, workspace: WorkspaceId, calls: &[Profi
 async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'_>]) -> bool {
     let keys: Vec<CallKey> = calls.iter().map(key).collect();
     let known = retried(workspace, || calls::known(app.db(), workspace, &keys)).await;
-    let Some(Tried::Done(mut known)) = known else {
+    let Some(Tried::Done(known)) = known else {
         count("failed", calls.len() as u64);
         return true;
     };
-    let (repeated, fresh): (Vec<_>, Vec<_>) =
-        calls.iter().zip(&keys).partition(|(_, key)| !known.insert(**key));
-    count("repeated", repeated.len() as u64);
-    let repeated =
-        repeated.into_iter().map(|(call, _)| call).filter(|it| !it.anonymous_id.is_empty());
-    let links: Vec<&ProfileCall<'_>> = repeated.collect();
+    let (repeated, others): (Vec<_>, Vec<_>) =
+        calls.iter().zip(&keys).partition(|(_, key)| known.contains(*key));
+    let mut seen = HashSet::new();
+    let fresh: Vec<&ProfileCall<'_>> =
+        others.iter().filter(|(_, key)| seen.insert(**key)).map(|(call, _)| *call).collect();
+    count("repeated", (calls.len() - fresh.len()) as u64);
+    let links: Vec<&ProfileCall<'_>> = repeated
+        .into_iter()
+        .map(|(call, _)| call)
+        .filter(|call| !call.anonymous_id.is_empty())
+        .collect();
     if !links.is_empty() {
         retried(workspace, || link_again(app, workspace, &links)).await;
     }
-    for step in &steps(fresh.into_iter().map(|(call, _)| *call)) {
-        match retried(workspace, || try_step(app, workspace, step)).await {
+    let ids = match retried(workspace, || ids_of(app, workspace, &fresh)).await {
+        Some(Tried::Done(ids)) => ids,
+        Some(Tried::Conflict) | None => Ids::Shared,
+    };
+    for step in &steps(fresh.into_iter().copied(), ids) {
+        match retried(workspace, || try_step(app, workspace, step, ids)).await {
             Some(Tried::Done(())) => {}
             Some(Tried::Conflict) => return false,
-            None => count("failed", step.calls()),
+            None => match in_parts(app, workspace, step).await {
+                Tried::Done(()) => {}
+                Tried::Conflict => return false,
+            },
         }
     }
     true
+}
+
+/// Whether several ids of these calls may be of one profile: of one that has further ids, or by a call that joins two.
+async fn ids_of(app: &Services, workspace: WorkspaceId, calls: &[&ProfileCall<'_>]) -> Result<Ids> {
+    let may_share = |call: &&ProfileCall<'_>| {
+        call.kind != ProfileCallKind::Set || call.user_id.parse::<UserId>().is_ok()
+    };
+    if calls.iter().any(may_share) {
+        return Ok(Ids::Shared);
+    }
+    let users: Vec<&str> = calls.iter().map(|call| call.user_id).collect();
+    let shares = identities::any_further(app.db(), workspace, &users).await?;
+    Ok(if shares { Ids::Shared } else { Ids::Apart })
+}
+
+/// Applies a step that failed as a whole in smaller and smaller parts, so that one call takes no other with it. A call that
+/// fails by itself is listed.
+async fn in_parts(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Tried<()> {
+    let mut todo = smaller(step);
+    if todo.is_empty() {
+        failed(app, workspace, &step.calls()).await;
+    }
+    while let Some(part) = todo.pop() {
+        // The calls of a part follow one another.
+        match tried(workspace, 1, || try_step(app, workspace, &part, Ids::Shared)).await {
+            Some(Tried::Done(())) => {}
+            Some(Tried::Conflict) => return Tried::Conflict,
+            None => {
+                let parts = smaller(&part);
+                if parts.is_empty() {
+                    failed(app, workspace, &part.calls()).await;
+                }
+                todo.extend(parts);
+            }
+        }
+    }
+    Tried::Done(())
+}
+
+/// Parts of a step, the first one last; none of a single call.
+fn smaller<'c>(step: &Step<'c>) -> Vec<Step<'c>> {
+    let Step::Changes(changes) = step else { return Vec::new() };
+    match &changes[..] {
+        [] => Vec::new(),
+        [only] if only.calls.len() < 2 => Vec::new(),
+        [only] => {
+            only.calls.iter().rev().map(|call| Step::Changes(vec![change_of(call)])).collect()
+        }
+        several => {
+            let (first, second) = several.split_at(several.len() / 2);
+            vec![Step::Changes(second.to_vec()), Step::Changes(first.to_vec())]
+        }
+    }
+}
+
+/// Counts and lists calls that cannot be applied.
+async fn failed(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'_>]) {
+    count("failed", calls.len() as u64);
+    let refusals: Vec<Refusal<'_>> =
+        calls.iter().map(|call| Refusal { call: *call, reason: NOT_STORED.to_owned() }).collect();
+    retried(workspace, || refusals::list(app, workspace, &refusals)).await;
 }
 
 /// The outcome of work that was retried.
@@ -80,6 +158,18 @@ async fn retried<T, F>(workspace: WorkspaceId, work: impl Fn() -> F) -> Option<T
 where
     F: Future<Output = Result<T>>,
 {
+    tried(workspace, TRIES_MAX, work).await
+}
+
+/// Like [`retried`], with this number of attempts that fail for another reason than an unavailable store.
+async fn tried<T, F>(
+    workspace: WorkspaceId,
+    tries_max: u32,
+    work: impl Fn() -> F,
+) -> Option<Tried<T>>
+where
+    F: Future<Output = Result<T>>,
+{
     let (mut backoff, mut tries) = (Backoff::new(PAUSE, PAUSE_MAX), 0);
     loop {
         let error = match work().await {
@@ -88,7 +178,7 @@ where
             Err(error) => error,
         };
         tries += u32::from(!error.is_unavailable());
-        if tries == TRIES_MAX {
+        if tries == tries_max {
             tracing::error!(%workspace, %error, "profile calls cannot be applied");
             return None;
         }
@@ -97,12 +187,11 @@ where
     }
 }
 
-impl Step<'_> {
-    /// Number of its calls.
-    fn calls(&self) -> u64 {
+impl<'c> Step<'c> {
+    fn calls(&self) -> Vec<ProfileCall<'c>> {
         match self {
-            Self::Changes(changes) => changes.iter().map(|change| change.calls.len() as u64).sum(),
-            Self::Join(_) => 1,
+            Self::Changes(changes) => changes.iter().flat_map(|it| &it.calls).copied().collect(),
+            Self::Join(call) => vec![*call],
         }
     }
 }
@@ -123,14 +212,15 @@ async fn context(app: &Services, workspace: WorkspaceId) -> Result<Option<WriteC
     }))
 }
 
-async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Result<()> {
+async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>, ids: Ids) -> Result<()> {
     let Some(context) = context(app, workspace).await? else {
         // The workspace is gone.
-        count("no_profile", step.calls());
+        count("no_profile", step.calls().len() as u64);
         return Ok(());
     };
     match step {
-        Step::Changes(changes) => match independent(context, changes).await? {
+        // PostgreSQL applies halves that are of other people on two cores.
+        Step::Changes(changes) => match halves(changes).filter(|_| ids == Ids::Apart) {
             Some([first, second]) => {
                 let halves =
                     tokio::join!(change(app, context, first), change(app, context, second));
@@ -144,23 +234,6 @@ async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Re
         },
         Step::Join(call) => join(app, context, call).await,
     }
-}
-
-/// Halves of changes that are of other people, by all ids that the profiles have. PostgreSQL applies them on two cores.
-async fn independent<'s, 'c>(
-    context: WriteContext<'_>,
-    changes: &'s [Change<'c>],
-) -> Result<Option<[&'s [Change<'c>]; 2]>> {
-    let Some(halves) = halves(changes) else { return Ok(None) };
-    let users: Vec<&str> =
-        changes.iter().flat_map(|change| &change.calls).map(|call| call.user_id).collect();
-    let is_internal = |id: &&str| id.parse::<UserId>().is_ok();
-    if users.iter().any(is_internal) {
-        return Ok(None);
-    }
-    let workspace = context.tenant.workspace;
-    let shares = identities::any_further(context.db, workspace, &users).await?;
-    Ok((!shares).then_some(halves))
 }
 
 /// What became of changes.
@@ -206,6 +279,29 @@ impl<'c> Outcomes<'c> {
         }
         apart
     }
+
+    /// Sorts links as the calls of these changes are: the first link of an anonymous id counts.
+    fn in_order(&mut self, changes: &[Change<'c>]) {
+        let calls = changes.iter().flat_map(|change| &change.calls);
+        let places: HashMap<CallKey, usize> =
+            calls.enumerate().map(|(place, call)| (key(call), place)).collect();
+        self.links.sort_by_key(|link| places.get(&key(&link.call)).copied());
+    }
+}
+
+/// Links one after the other, after they failed together. Gives the calls whose links were not made.
+async fn link_each<'c>(context: WriteContext<'_>, links: &[WantedLink<'c>]) -> Vec<Refusal<'c>> {
+    let mut refusals = Vec::new();
+    for link in links {
+        let link_alone = || linked(context, std::slice::from_ref(link));
+        match tried(context.tenant.workspace, 1, link_alone).await {
+            Some(Tried::Done(refused)) => refusals.extend(refused),
+            Some(Tried::Conflict) | None => {
+                refusals.push(Refusal { call: link.call, reason: NOT_STORED.to_owned() });
+            }
+        }
+    }
+    refusals
 }
 
 async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<()> {
@@ -214,12 +310,14 @@ async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>
     let apart = outcomes.take(changes, upserted(context, changes).await?);
     if !apart.is_empty() {
         outcomes.take(&apart, upserted(context, &apart).await?);
+        outcomes.in_order(changes);
     }
     let Outcomes { links, mut refusals } = outcomes;
-    if !links.is_empty()
-        && let Some(Tried::Done(refused)) = retried(workspace, || linked(context, &links)).await
-    {
-        refusals.extend(refused);
+    if !links.is_empty() {
+        match retried(workspace, || linked(context, &links)).await {
+            Some(Tried::Done(refused)) => refusals.extend(refused),
+            Some(Tried::Conflict) | None => refusals.extend(link_each(context, &links).await),
+        }
     }
     retried(workspace, || refusals::list(app, workspace, &refusals)).await;
     Ok(())
@@ -230,9 +328,32 @@ async fn upserted(
     context: WriteContext<'_>,
     changes: &[Change<'_>],
 ) -> Result<Vec<Result<Upserted>>> {
-    let upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
+    let mut upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
+    resolve_linked(context, &mut upserts).await?;
     let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();
     upsert_claimed(context, ClaimedUpserts { upserts: &upserts, claims: &claims }).await
+}
+
+/// Where an id need not be a user's, it may be an anonymous id of a profile.
+async fn resolve_linked(context: WriteContext<'_>, upserts: &mut [Upsert]) -> Result<()> {
+    let may_be_anonymous = |upsert: &&mut Upsert| upsert.manner.is_known_only;
+    let ids: Vec<String> = upserts
+        .iter_mut()
+        .filter(may_be_anonymous)
+        .filter_map(|upsert| upsert.external_id().map(str::to_owned))
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let linked = identities::linked_users(context.db, context.tenant.workspace, &texts).await?;
+    for upsert in upserts.iter_mut().filter(may_be_anonymous) {
+        let owner = upsert.external_id().and_then(|id| linked.get(id));
+        if let Some(owner) = owner {
+            upsert.key = Key::Internal(*owner);
+        }
+    }
+    Ok(())
 }
 
 /// Links anonymous ids, and gives the calls whose profile has no room for them. That an id is of another profile is no
@@ -248,10 +369,11 @@ async fn linked<'c>(
             user: *user,
             source: LinkSource::Identify,
             at: Timestamp::from_millis(call.timestamp_ms),
+            trust: trust(call),
         })
         .collect();
     let outcomes = identities::link(context, &links).await?;
-    let full = wanted.iter().zip(outcomes).filter(|(_, linked)| *linked == Linked::Full);
+    let full = wanted.iter().zip(outcomes).filter(|(_, linked)| linked.is_full());
     Ok(full.map(|(link, linked)| no_room(&link.call, linked)).collect())
 }
 
@@ -276,19 +398,22 @@ async fn link_again(
     refusals::list(app, workspace, &refusals).await
 }
 
+fn trust(call: &ProfileCall<'_>) -> Trust {
+    if call.is_public { Trust::Public } else { Trust::Server }
+}
+
 /// Joins two ids. To do so again changes nothing, so the key is stored afterwards.
 async fn join(app: &Services, context: WriteContext<'_>, call: &ProfileCall<'_>) -> Result<()> {
     let (db, workspace) = (context.db, context.tenant.workspace);
-    let trust = if call.is_public { Trust::Public } else { Trust::Server };
     let origin = Origin {
         source: SOURCE.to_owned(),
         actor: ACTOR.to_owned(),
         requester: Requester::default(),
     };
     let alias = order(context, call).await?;
-    let refusal = match identities::alias(context, &origin, trust, alias).await? {
+    let refusal = match identities::alias(context, &origin, trust(call), alias).await? {
         Aliased::Refused(reason) => Some(Refusal { call: *call, reason: reason.to_string() }),
-        Aliased::Linked { linked: Linked::Full, .. } => Some(no_room(call, Linked::Full)),
+        Aliased::Linked { linked, .. } if linked.is_full() => Some(no_room(call, linked)),
         Aliased::Linked { .. } | Aliased::Named(_) | Aliased::Merged(_) | Aliased::Known(_) => None,
     };
     refusals::list(app, workspace, refusal.as_slice()).await?;
@@ -297,19 +422,22 @@ async fn join(app: &Services, context: WriteContext<'_>, call: &ProfileCall<'_>)
     Ok(())
 }
 
-/// Which of the two ids stays. PostHog's SDKs send them in either order: the one with a profile does.
+/// Which of the two ids stays. PostHog's SDKs send them in either order: the one with a profile does, else the one that was
+/// not made up for a visitor.
 async fn order<'c>(context: WriteContext<'_>, call: &ProfileCall<'c>) -> Result<Alias<'c>> {
     let as_sent = Alias { previous: call.previous_id, user: call.user_id };
     if call.kind != ProfileCallKind::Join {
         return Ok(as_sent);
     }
+    let reversed = Alias { previous: call.user_id, user: call.previous_id };
     let workspace = context.tenant.workspace;
     let has_profile = async |id| {
         let found = identities::profile_of(context.db, workspace, id).await?;
         Ok::<bool, Error>(found.is_some())
     };
-    if has_profile(call.user_id).await? || !has_profile(call.previous_id).await? {
-        return Ok(as_sent);
-    }
-    Ok(Alias { previous: call.user_id, user: call.previous_id })
+    Ok(match (has_profile(call.user_id).await?, has_profile(call.previous_id).await?) {
+        (false, true) => reversed,
+        (false, false) if is_random(call.user_id) && !is_random(call.previous_id) => reversed,
+        _ => as_sent,
+    })
 }

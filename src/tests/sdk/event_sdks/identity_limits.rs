@@ -59,6 +59,36 @@ async fn an_anonymous_id_of_many_users_belongs_to_the_first() {
     refused(&workspace, 0).await;
 }
 
+#[tokio::test]
+async fn public_keys_take_up_half_the_room_and_no_user_ids() {
+    let workspace = Workspace::new().await;
+    let (server_key, app) =
+        (Sender::of(&workspace, "events:write,users:write").await, Sender::app(&workspace).await);
+    let calls: Vec<Value> = (0..510).map(|number| identify("ann", &format!("p{number}"))).collect();
+    app.batch(&calls).await;
+    applied(&workspace, &server_key).await;
+    let ids = identities(&workspace, "ann", 2 + 500).await;
+    assert!(
+        ids.contains(&("anonymous".to_owned(), "p499".to_owned())),
+        "the first ones are linked"
+    );
+    let listed = refused(&workspace, 10).await;
+    let reason = "anonymousId is not linked: the profile has 1000 identifiers, or 500 that SDK keys linked, the most it may have";
+    assert!(listed.iter().all(|it| it["reason"] == reason), "{listed:?}");
+    server_key.batch(&[identify("ann", "of the server")]).await;
+    identities(&workspace, "ann", 2 + 501).await;
+    // What a server tracks for a user whom it has not named yet is not whoever's app says so.
+    server_key
+        .batch(&[
+            json!({"type": "track", "event": "E", "userId": "p1", "messageId": "by user"}),
+            json!({"type": "track", "event": "E", "anonymousId": "p1", "messageId": "anonymous"}),
+        ])
+        .await;
+    let of_ann = events(&workspace, "ann", 1).await;
+    assert_eq!(of_ann[0]["event_id"], "anonymous");
+    events(&workspace, "p1", 1).await;
+}
+
 /// The ids of calls whose links were refused for lack of room, each once.
 fn without_room(listed: &[Value], user: &str) -> BTreeSet<String> {
     let ids: BTreeSet<String> = listed

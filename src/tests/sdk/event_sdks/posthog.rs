@@ -71,6 +71,47 @@ async fn people_are_identified_set_once_grouped_and_joined() {
 }
 
 #[tokio::test]
+async fn visitors_have_no_profile_and_are_whoever_they_turn_out_to_be() {
+    const VISITOR: &str = "0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f01";
+    const ANOTHER: &str = "0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f02";
+    let workspace = Workspace::new().await;
+    let app = Sender::app(&workspace).await;
+    let http = Client::anonymous();
+    let send = async |events: Value| {
+        let body = json!({"api_key": app.key, "batch": events});
+        http.send(http.request(Method::POST, "/batch/").json(&body), 200).await;
+    };
+    // As posthog-js sends them with person_profiles: "always".
+    let of_visitor = |id: &str, event: &str, first: &str| json!({"event": event, "distinct_id": id, "$set_once": {"first": first, event: 1}, "properties": {"$is_identified": false}});
+    send(json!([of_visitor(VISITOR, "Opened", "a")])).await;
+    send(json!([
+        {"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}, "$set_once": {"first": "b"},
+            "properties": {"$anon_distinct_id": VISITOR, "$is_identified": true}},
+    ]))
+    .await;
+    profile(&workspace, "ann", |it| it["attributes"]["plan"] == "pro").await;
+    let linked = |id: &str| ("anonymous".to_owned(), id.to_owned());
+    assert_eq!(identities(&workspace, "ann", 3).await[2], linked(VISITOR));
+    // A retry that comes late is hers, too.
+    send(json!([of_visitor(VISITOR, "Late", "c")])).await;
+    let ann = profile(&workspace, "ann", |it| it["attributes"]["Late"] == 1).await;
+    assert_eq!(ann["attributes"], json!({"plan": "pro", "first": "b", "Late": 1}));
+    assert!(search(&workspace, VISITOR).await.iter().all(|it| it["externalId"] == "ann"));
+    events(&workspace, "ann", 2).await;
+
+    // posthog-js names the visitor first, and the new id as the alias.
+    send(json!([
+        {"event": "$create_alias", "distinct_id": ANOTHER, "properties": {"distinct_id": ANOTHER, "alias": "bob", "$is_identified": false}},
+        {"event": "$identify", "distinct_id": "bob", "$set": {"plan": "free"}, "properties": {"$anon_distinct_id": ANOTHER}},
+    ]))
+    .await;
+    profile(&workspace, "bob", |it| it["attributes"]["plan"] == "free").await;
+    assert_eq!(identities(&workspace, "bob", 3).await[2], linked(ANOTHER));
+    let people = workspace.api.get("/users?limit=1", 200).await.json();
+    assert_eq!(people["pagination"]["total"], 2);
+}
+
+#[tokio::test]
 async fn there_are_no_flags() {
     let workspace = Workspace::new().await;
     let sender = Sender::app(&workspace).await;

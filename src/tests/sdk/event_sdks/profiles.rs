@@ -20,6 +20,29 @@ async fn calls_of_one_person_are_applied_in_their_order() {
 }
 
 #[tokio::test]
+async fn an_anonymous_id_and_an_address_are_of_whoever_named_them_first_in_a_batch() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let lead = format!("{}@example.test", unique("lead"));
+    workspace.api.post("/users", &json!({"email": lead, "attributes": {"lead": 1}}), 201).await;
+    let identify = |user: &str, anonymous: &str, email: &str| json!({"type": "identify", "userId": user, "anonymousId": anonymous, "traits": {"email": email, "seen": 1}});
+    sender
+        .batch(&[
+            identify("ann", "a1", "ann@example.test"),
+            identify("bob", "a2", &lead),
+            identify("ann", "a2", &lead),
+            json!({"type": "identify", "userId": "ann", "traits": {"seen": 2}}),
+        ])
+        .await;
+    profile(&workspace, "ann", |it| it["attributes"]["seen"] == 2).await;
+    let bob = profile(&workspace, "bob", |it| it["attributes"]["seen"] == 1).await;
+    assert_eq!(bob["attributes"]["lead"], 1, "bob named the lead's address first");
+    let linked = |id: &str| (String::from("anonymous"), String::from(id));
+    assert_eq!(identities(&workspace, "ann", 3).await[2], linked("a1"));
+    assert_eq!(identities(&workspace, "bob", 3).await[2], linked("a2"));
+}
+
+#[tokio::test]
 async fn a_late_retry_of_an_identify_does_not_bring_old_traits_back() {
     let workspace = Workspace::new().await;
     let sender = Sender::of(&workspace, "events:write,users:write").await;

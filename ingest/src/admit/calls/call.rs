@@ -68,6 +68,17 @@ pub(super) const POSTHOG: FieldNames = FieldNames {
 /// The SDK whose aliases have the previous id as `distinct_id`.
 const REVERSED: &str = "posthog-python";
 
+/// What PostHog's SDKs say of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Known {
+    #[default]
+    Person,
+    /// `$is_identified` is false: the SDK made the id up.
+    Visitor,
+    /// `$process_person_profile` is false: likewise, and there is to be no profile.
+    Nobody,
+}
+
 /// The known fields of one call of either protocol. A key sent twice counts as sent last.
 #[derive(Debug, Default)]
 pub(super) struct Call<'t, 'a> {
@@ -97,10 +108,8 @@ pub(super) struct Call<'t, 'a> {
     /// Traits for a profile that has none of these names.
     pub(super) once: Sent<'t, 'a>,
     pub(super) context: Option<&'t [Node<'a>]>,
-    /// Whether the sender knows no person: `$process_person_profile` is false.
-    pub(super) is_personless: bool,
-    /// Whether the SDK made the user id up for a visitor: `$is_identified` is false.
-    pub(super) is_visitor: bool,
+    /// Who the user of a call of PostHog's protocol is.
+    pub(super) known: Known,
     /// Whether its SDK names the ids of an alias in the other order: PostHog's for Python does.
     pub(super) is_reversed: bool,
     /// Whether it has any field of an event at all.
@@ -189,8 +198,10 @@ impl<'t, 'a> Call<'t, 'a> {
                 "$session_id" => self.session_id = field(value),
                 "$device_id" => self.device_id = field(value),
                 "$group_key" => (self.group_id, self.group) = (field(value), not_null(value)),
-                "$process_person_profile" => self.is_personless = is_false(value),
-                "$is_identified" => self.is_visitor = is_false(value),
+                "$process_person_profile" if is_false(value) => self.known = Known::Nobody,
+                "$is_identified" if self.known == Known::Person && is_false(value) => {
+                    self.known = Known::Visitor;
+                }
                 _ => {}
             }
         }

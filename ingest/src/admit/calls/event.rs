@@ -10,7 +10,7 @@ use super::{
         validate::{Moment, ValidEvent, is_blank},
     },
     CallPlace, CallReader, CallRequest, CallRules,
-    call::Call,
+    call::{Call, Known},
     mapping,
     moment::{self, Times},
 };
@@ -86,7 +86,7 @@ impl CallReader<'_> {
                 super::Protocol::PostHog => format!("{} is required", names.user_id),
             });
         }
-        if call.is_personless {
+        if call.known == Known::Nobody {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
         let mut adjusted = request.adjusted;

@@ -18,7 +18,7 @@ use super::{
         validate::{Moment, is_blank},
     },
     Adjustments, CallPlace, CallReader, CallRequest, CallRules, Protocol,
-    call::{Call, nodes_of},
+    call::{Call, Known, nodes_of},
     event::Headings,
     mapping,
 };
@@ -64,7 +64,7 @@ impl CallReader<'_> {
         if request.rules.protocol == Protocol::Segment {
             return Changes::default();
         }
-        if call.is_personless || !request.rules.may_change_profiles {
+        if call.known == Known::Nobody || !request.rules.may_change_profiles {
             adjusted.dropped += traits_count(call);
             return Changes::default();
         }
@@ -84,7 +84,8 @@ impl CallReader<'_> {
         Changes {
             set: reading.traits(&mut self.profile.attributes, &call.traits, name),
             once: reading.traits(&mut self.profile.once, &call.once, "$set_once"),
-            is_known_only: call.is_visitor && matches!(call.anonymous_id, Field::Absent),
+            is_known_only: call.known == Known::Visitor
+                && matches!(call.anonymous_id, Field::Absent),
         }
     }
 
@@ -99,7 +100,7 @@ impl CallReader<'_> {
         let is_known_only = changes.is_known_only;
         if let Some(Addresses { email, phone }) = changes.set {
             let call =
-                ProfileCall { anonymous_id, email, phone, is_known_only, ..ProfileCall::default() };
+                ProfileCall { is_known_only, anonymous_id, email, phone, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.attributes);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.attributes = attributes;

@@ -62,6 +62,23 @@ fn python_sends_traits_beside_the_properties_and_an_alias_the_other_way_round() 
 }
 
 #[test]
+fn traits_of_a_visitor_make_no_profile_until_someone_is_named() {
+    let of = |event: &str, properties: Value| json!({"event": event, "distinct_id": "v", "$set": {"a": 1}, "$set_once": {"b": 1}, "properties": properties});
+    let cases = [
+        ("Opened", json!({"$is_identified": false}), true),
+        ("$set", json!({"$is_identified": false}), true),
+        ("Opened", json!({"$is_identified": true}), false),
+        ("Opened", json!({}), false),
+        ("$identify", json!({"$is_identified": false, "$anon_distinct_id": "u"}), false),
+    ];
+    for (event, properties, expected) in cases {
+        let admitted = admit(Protocol::PostHog, &json!([of(event, properties.clone())]));
+        let known_only: Vec<bool> = profiles(&admitted).iter().map(|it| it.is_known_only).collect();
+        assert_eq!(known_only, [expected; 2], "{event} {properties}");
+    }
+}
+
+#[test]
 fn a_browser_sends_an_array_and_offsets() {
     let body = json!([
         {"event": "A", "uuid": "b1", "offset": 1500, "properties": {"distinct_id": "ann", "token": "PK", "$session_id": "s", "$device_id": "d"}},

@@ -25,7 +25,7 @@ const SLACK_ENTRIES: u64 = 8;
 /// By how much a look that found too little is widened.
 const WIDENING: u64 = 8;
 /// Identifiers whose entries are read in the order of the key, one after the other.
-const ENTRIES_IN_ORDER_MAX: usize = 8;
+const ENTRIES_IN_ORDER_MAX: usize = 2;
 /// Stands for everyone: the timeline lists every event of the workspace under the hash 0.
 const EVERYONE: &str = "";
 

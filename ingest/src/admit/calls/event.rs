@@ -90,6 +90,7 @@ impl CallReader<'_> {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
         let mut adjusted = request.adjusted;
+        adjusted.cut += call.left_out;
         let made = mapping::properties(call, name, protocol, &mut adjusted);
         match &call.properties {
             Sent::Refused(reason) => errors.push(reason.clone()),

@@ -344,8 +344,8 @@ impl Admitter {
         let read = recovery_parser.parse(recovered.text().as_bytes(), |nodes| {
             let mut call = Call::default();
             call.read(nodes, request.rules.protocol);
-            request.adjusted.cut += recovered.mark(&mut call);
-            reader.take(&call, place, request);
+            recovered.mark(&mut call);
+            reader.take(&mut call, place, request);
             call.has_fields
         });
         read.unwrap_or_else(|| {
@@ -432,16 +432,24 @@ impl CallReader<'_> {
     ) -> bool {
         let mut call = Call::default();
         call.read(nodes, request.rules.protocol);
-        self.take(&call, place, request);
+        self.take(&mut call, place, request);
         call.has_fields
     }
 
     /// Validates a call and encodes what it becomes.
-    fn take(&mut self, call: &Call<'_, '_>, place: CallPlace<'_>, request: &mut CallRequest<'_>) {
+    fn take(
+        &mut self,
+        call: &mut Call<'_, '_>,
+        place: CallPlace<'_>,
+        request: &mut CallRequest<'_>,
+    ) {
         let CallRules { protocol, kind, .. } = request.rules;
         let taken = match mapping::meaning(call, protocol, kind) {
             Ok(Meaning::Event(name)) => self.event(call, &name, place, request),
-            Ok(Meaning::Identify) => self.identify(call, place, request),
+            Ok(Meaning::Identify) => {
+                call.take_traits_of_context();
+                self.identify(call, place, request)
+            }
             Ok(Meaning::Group) => self.group(call, place, request),
             Ok(Meaning::Alias) => self.alias(call, place, request),
             Err(error) => Err(vec![error]),

@@ -118,6 +118,8 @@ impl CallReader<'_> {
         let headings = Headings::read(call, place, request, &mut errors);
         let mut adjusted = request.adjusted;
         let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
+        errors.extend(properties_fault(call, request.rules.protocol));
+        errors.extend(context_fault(call));
         check_scope(request.rules, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -145,9 +147,11 @@ impl CallReader<'_> {
         let names = protocol.names();
         let headings = Headings::read(call, place, request, &mut errors);
         let group_id = text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
-        if is_blank(&call.group_id) {
+        let unreadable = properties_fault(call, protocol);
+        if is_blank(&call.group_id) && unreadable.is_none() {
             errors.push(format!("{} is required", names.group_id));
         }
+        errors.extend(unreadable);
         check_scope(request.rules, &mut errors);
         // One at fault has its own message.
         let group = call.group.filter(|_| !group_id.is_empty());
@@ -190,13 +194,15 @@ impl CallReader<'_> {
         let mut headings = Headings::read(call, place, request, &mut errors);
         let mut previous_id =
             text(names.previous_id, &call.previous_id, IDENTIFIER_CHARS_MAX, &mut errors);
+        let unreadable = properties_fault(call, request.rules.protocol);
         for (name, field) in
             [(names.previous_id, &call.previous_id), (names.user_id, &call.user_id)]
         {
-            if is_blank(field) {
+            if is_blank(field) && unreadable.is_none() {
                 errors.push(format!("{name} is required"));
             }
         }
+        errors.extend(unreadable);
         check_scope(request.rules, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -301,6 +307,22 @@ fn traits_fault(sent: &Sent<'_, '_>, attributes: &Properties, name: &str) -> Opt
         Sent::Other => Some(format!("{name} must be an object")),
         Sent::Absent | Sent::Object { .. } => attributes.fault().map(renamed),
     }
+}
+
+/// What is wrong with the properties of a call of PostHog: ids and traits would be lost with them.
+fn properties_fault(call: &Call<'_, '_>, protocol: Protocol) -> Option<String> {
+    match (protocol, &call.properties) {
+        (Protocol::PostHog, Sent::Refused(reason)) => Some(reason.clone()),
+        (Protocol::PostHog, Sent::Other) => Some("properties must be an object".to_owned()),
+        _ => None,
+    }
+}
+
+/// What is wrong with the context of a call that has no traits beside it: they would be lost with it.
+fn context_fault(call: &Call<'_, '_>) -> Option<String> {
+    let fault = call.context_fault.as_ref().filter(|_| matches!(call.traits, Sent::Absent))?;
+    // Rules are worded for properties, which the message begins with.
+    Some(fault.replacen("properties", "context", 1))
 }
 
 fn object<'t, 'a>(sent: &Sent<'t, 'a>) -> Option<&'t [simd_json::Node<'a>]> {

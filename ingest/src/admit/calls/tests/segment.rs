@@ -209,3 +209,25 @@ fn traits_without_a_user_are_dropped_and_counted() {
     assert_eq!((admitted.accepted, admitted.profiles.is_some()), (3, false));
     assert_eq!(admitted.adjusted.dropped, 5);
 }
+
+#[test]
+fn the_traits_of_a_user_in_a_context_are_none_of_a_group() {
+    let context = json!({"traits": {"email": "a@x.test", "plan": "pro"}});
+    let calls = [
+        json!({"type": "group", "userId": "ann", "groupId": "acme", "context": context}),
+        json!({"type": "group", "userId": "ann", "groupId": "acme", "context": context, "traits": {"size": 3}}),
+        json!({"type": "group", "groupId": "acme", "context": context}),
+        json!({"type": "identify", "userId": "ann", "context": context, "traits": {}}),
+    ];
+    let admitted = admit(Protocol::Segment, &batch(&calls));
+    let profiles = profiles(&admitted);
+    let attributes: Vec<_> = profiles.iter().map(|it| (it.email, it.attributes)).collect();
+    let expected = [
+        ("", r#"{"groupId":"acme"}"#),
+        ("", r#"{"groupId":"acme","group":{"size":3}}"#),
+        ("", "{}"),
+    ];
+    assert_eq!(attributes, expected);
+    // Of the group without a user its id alone is dropped.
+    assert_eq!((admitted.accepted, admitted.adjusted.dropped), (4, 1));
+}

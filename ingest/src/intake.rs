@@ -246,8 +246,9 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
-            let workspace_id = source.workspace_id;
-            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            let EventSource { workspace_id, key_id, .. } = source;
+            let context =
+                Context { workspace_id, key_id, received_at_ms, window, sequence, sender };
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -294,8 +295,9 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
-            let workspace_id = source.workspace_id;
-            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            let EventSource { workspace_id, key_id, .. } = source;
+            let context =
+                Context { workspace_id, key_id, received_at_ms, window, sequence, sender };
             admitter.admit_calls(&body, rules, &context)
         });
         inner.validate_seconds.record(start.elapsed());

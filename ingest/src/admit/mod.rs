@@ -54,6 +54,8 @@ pub use sender::{APP_EVENT_ID_PREFIX, Sender};
 pub struct Context<'a> {
     /// Whose credential it came with.
     pub workspace_id: Uuid,
+    /// The public id of that credential.
+    pub key_id: &'a str,
     /// When it was received: milliseconds since the epoch, UTC.
     pub received_at_ms: i64,
     /// Recent ids of server-stamped events of this node.

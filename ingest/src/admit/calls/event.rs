@@ -25,6 +25,8 @@ pub(super) struct Headings<'a> {
     pub(super) anonymous_id: &'a str,
     pub(super) message_id: &'a str,
     pub(super) moment: Moment,
+    /// What the call is named in its protocol, where it changes a profile and is nothing else.
+    pub(super) sent_as: &'a str,
 }
 
 impl<'a> Headings<'a> {
@@ -54,7 +56,7 @@ impl<'a> Headings<'a> {
             errors.push(fault.replacen("timestamp", name, 1));
             Moment::default()
         });
-        Self { user_id, anonymous_id, message_id, moment }
+        Self { user_id, anonymous_id, message_id, moment, sent_as: "" }
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
         sender::Sender,
         validate::{Moment, is_blank},
     },
-    Adjustments, CallPlace, CallReader, CallRequest, CallRules, Protocol,
+    Adjustments, CallKind, CallPlace, CallReader, CallRequest, CallRules, Protocol,
     call::{Call, nodes_of},
     event::Headings,
     mapping,
@@ -94,13 +94,17 @@ impl CallReader<'_> {
         request: &mut CallRequest<'_>,
     ) {
         if let Some(Addresses { email, phone }) = changes.set {
-            let call = ProfileCall { anonymous_id, email, phone, ..ProfileCall::default() };
+            let sent_as = named(headings, "$set");
+            let call =
+                ProfileCall { sent_as, anonymous_id, email, phone, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.attributes);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.attributes = attributes;
         }
         if let Some(Addresses { email, phone }) = changes.once {
-            let call = ProfileCall { is_once: true, email, phone, ..ProfileCall::default() };
+            let sent_as = named(headings, "$set_once");
+            let call =
+                ProfileCall { sent_as, is_once: true, email, phone, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.once);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.once = attributes;
@@ -115,7 +119,8 @@ impl CallReader<'_> {
         request: &mut CallRequest<'_>,
     ) -> Result<(), Vec<String>> {
         let mut errors = Vec::new();
-        let headings = Headings::read(call, place, request, &mut errors);
+        let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Identify);
         let mut adjusted = request.adjusted;
         let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
         errors.extend(properties_fault(call, request.rules.protocol));
@@ -145,7 +150,8 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let protocol = request.rules.protocol;
         let names = protocol.names();
-        let headings = Headings::read(call, place, request, &mut errors);
+        let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, protocol, CallKind::Group);
         let group_id = text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
         let unreadable = properties_fault(call, protocol);
         if is_blank(&call.group_id) && unreadable.is_none() {
@@ -192,6 +198,7 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let names = request.rules.protocol.names();
         let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Alias);
         let mut previous_id =
             text(names.previous_id, &call.previous_id, IDENTIFIER_CHARS_MAX, &mut errors);
         let unreadable = properties_fault(call, request.rules.protocol);
@@ -240,9 +247,24 @@ impl CallReader<'_> {
             is_public: matches!(sender, Sender::App { .. }),
             call_id: sender.event_id(sent, &mut self.profile.call_id),
             user_id: headings.user_id,
+            sent_as: named(headings, call.sent_as),
+            key_id: request.request.context.key_id,
             ..call
         });
     }
+}
+
+/// What a call is named in its protocol.
+fn sent_as<'a>(call: &Call<'_, 'a>, protocol: Protocol, kind: CallKind) -> &'a str {
+    match protocol {
+        Protocol::Segment => kind.as_str(),
+        Protocol::PostHog => mapping::text_of(&call.event),
+    }
+}
+
+/// Likewise, where the call is nothing but a change of a profile; else that of the part which is.
+fn named<'a>(headings: &Headings<'a>, part: &'a str) -> &'a str {
+    if headings.sent_as.is_empty() { part } else { headings.sent_as }
 }
 
 /// What traits are read with.

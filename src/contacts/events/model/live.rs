@@ -84,7 +84,7 @@ impl AcceptedEvent {
         let sent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Self {
             event_id: call.call_id.to_owned(),
-            name: call.kind.as_str().to_owned(),
+            name: call.name().to_owned(),
             user_id: sent(call.user_id),
             anonymous_id: sent(call.anonymous_id),
             properties: ShownProperties::of(&properties_of(call)),
@@ -122,7 +122,7 @@ impl LiveFilter {
     }
 
     pub fn accepts_profile_call(&self, call: &ProfileCall<'_>) -> bool {
-        self.name.as_ref().is_none_or(|name| name == call.kind.as_str())
+        self.name.as_ref().is_none_or(|name| name == call.name())
             && self.user.as_ref().is_none_or(|user| user == call.user_id)
     }
 

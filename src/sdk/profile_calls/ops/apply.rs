@@ -47,7 +47,7 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
     let keys: Vec<CallKey> = calls.iter().map(key).collect();
     let known = retried(workspace, || calls::known(app.db(), workspace, &keys)).await;
     let Some(Tried::Done(mut known)) = known else {
-        count("failed", calls.len() as u64);
+        failed(app, workspace, calls.iter().copied()).await;
         return true;
     };
     let (repeated, fresh): (Vec<_>, Vec<_>) =
@@ -63,7 +63,7 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
         match retried(workspace, || try_step(app, workspace, step)).await {
             Some(Tried::Done(())) => {}
             Some(Tried::Conflict) => return false,
-            None => count("failed", step.calls()),
+            None => failed(app, workspace, step.all()).await,
         }
     }
     true
@@ -97,14 +97,31 @@ where
     }
 }
 
-impl Step<'_> {
+impl<'c> Step<'c> {
     /// Number of its calls.
     fn calls(&self) -> u64 {
-        match self {
-            Self::Changes(changes) => changes.iter().map(|change| change.calls.len() as u64).sum(),
-            Self::Join(_) => 1,
-        }
+        self.all().count() as u64
     }
+
+    /// Its calls.
+    fn all(&self) -> impl Iterator<Item = ProfileCall<'c>> {
+        let (changes, join) = match self {
+            Self::Changes(changes) => (changes.as_slice(), None),
+            Self::Join(call) => (&[][..], Some(*call)),
+        };
+        changes.iter().flat_map(|change| &change.calls).copied().chain(join)
+    }
+}
+
+/// Counts and lists calls that cannot be applied.
+async fn failed<'c>(
+    app: &Services,
+    workspace: WorkspaceId,
+    calls: impl Iterator<Item = ProfileCall<'c>>,
+) {
+    let refusals: Vec<Refusal<'_>> = calls.map(Refusal::of_fault).collect();
+    count("failed", refusals.len() as u64);
+    retried(workspace, || refusals::list(app, workspace, &refusals)).await;
 }
 
 fn count(outcome: &'static str, calls: u64) {

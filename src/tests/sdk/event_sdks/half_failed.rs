@@ -54,4 +54,13 @@ async fn calls_beside_a_failing_transaction_are_applied_and_counted_once() {
     assert!(failed >= 1, "one is refused");
     let profiles = client.get("/users?limit=1", 200).await.json();
     assert_eq!(profiles["pagination"]["total"], applied);
+    let listed = eventually("those that failed are listed", || async {
+        let list = client.get("/events/rejected?limit=1000", 200).await.json();
+        let listed = list["data"].as_array().unwrap().clone();
+        (listed.len() == failed).then_some(listed)
+    })
+    .await;
+    let refused = listed.iter().find(|it| it["userId"] == "u7").unwrap();
+    let reason = "it could not be applied because of a fault of the server: send it again";
+    assert_eq!((&refused["reason"], &refused["messageId"]), (&json!(reason), &json!("7")));
 }

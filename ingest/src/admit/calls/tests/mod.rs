@@ -51,6 +51,7 @@ impl Node {
     ) -> Result<AdmittedCalls, BodyError> {
         let context = Context {
             workspace_id: Uuid::from_u128(7),
+            key_id: "key",
             received_at_ms: NOW_MS,
             window: &self.window,
             sequence: &self.sequence,

@@ -41,9 +41,12 @@ fn a_batch_of_analytics_node_becomes_events_and_changes_of_profiles() {
         anonymous_id: "anon1",
         email: "a@x.test",
         attributes: r#"{"plan":"pro"}"#,
+        sent_as: "identify",
+        key_id: "key",
         ..ProfileCall::default()
     };
     let group = ProfileCall {
+        sent_as: "group",
         call_id: "node-next-5",
         anonymous_id: "",
         email: "",
@@ -53,6 +56,7 @@ fn a_batch_of_analytics_node_becomes_events_and_changes_of_profiles() {
     let alias = ProfileCall {
         kind: crate::record::ProfileCallKind::Alias,
         call_id: "node-next-6",
+        sent_as: "alias",
         previous_id: "anon0",
         attributes: "",
         ..group

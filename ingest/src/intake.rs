@@ -463,7 +463,7 @@ mod tests {
     async fn arrival_numbers_continue_after_a_restart_with_an_earlier_clock() {
         const NOON_MS: i64 = 1_772_366_400_000;
         let dir = tempfile::tempdir().unwrap();
-        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "" };
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "", is_public: false };
         let body = br#"{"userId":"ann","eventName":"A"}"#;
         let mut seqs = Vec::new();
         // At each start the clock is an hour behind the previous start's.
@@ -496,7 +496,8 @@ mod tests {
             spool.clone(),
             IntakeOptions { window_entries: 16, last_arrival_number: 0 },
         );
-        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "key" };
+        let source =
+            EventSource { workspace_id: Uuid::from_u128(7), key_id: "key", is_public: false };
         let track = async |body: &str| intake.track(source, body.into(), 1_000).await;
         track(r#"[{"userId":"u","eventName":"A"},{ "eventName":"B" },{},[7]]"#).await.unwrap();
         track(r#" {"userId":"ann"} "#).await.unwrap_err();

@@ -14,7 +14,6 @@ use super::{
         event_ids,
         identifiers::text,
         properties::{Member, Optional, Properties},
-        sender::Sender,
         validate::{Moment, is_blank},
     },
     Adjustments, CallKind, CallPlace, CallReader, CallRequest, CallRules, Protocol,
@@ -244,7 +243,7 @@ impl CallReader<'_> {
         };
         request.profiles.push(&ProfileCall {
             timestamp_ms,
-            is_public: matches!(sender, Sender::App { .. }),
+            is_public: sender.is_public(),
             call_id: sender.event_id(sent, &mut self.profile.call_id),
             user_id: headings.user_id,
             sent_as: named(headings, call.sent_as),
@@ -283,7 +282,7 @@ impl Reading<'_, '_> {
         name: &str,
     ) -> Option<Addresses<'a>> {
         let rules = self.request.rules;
-        let is_public = matches!(self.request.request.context.sender, Sender::App { .. });
+        let is_public = self.request.request.context.sender.is_public();
         let mut addresses = Addresses::default();
         let nodes = nodes_of(sent);
         for (key, value) in members(nodes) {

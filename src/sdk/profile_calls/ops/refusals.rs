@@ -37,22 +37,35 @@ pub(super) async fn list(
     refusals: &[Refusal<'_>],
 ) -> Result<()> {
     let mut seen = HashSet::new();
-    let mut keys: BTreeMap<&str, Vec<&Refusal<'_>>> = BTreeMap::new();
+    let mut keys: BTreeMap<Key<'_>, Vec<&Refusal<'_>>> = BTreeMap::new();
     for refusal in refusals {
         let Refusal { call, reason } = refusal;
         if seen.insert((call.key_id, call.call_id, call.user_id, reason.as_str())) {
-            keys.entry(call.key_id).or_default().push(refusal);
+            keys.entry(Key::of(call)).or_default().push(refusal);
         }
     }
-    for (key_id, refusals) in keys {
+    for (Key { id: key_id, is_public }, refusals) in keys {
         let samples: Vec<Vec<u8>> =
             refusals.iter().map(|it| sample(&it.call)).collect::<Result<_>>()?;
         let listed: Vec<RejectedEvent<'_>> =
             refusals.iter().zip(&samples).map(|(refusal, body)| event(refusal, body)).collect();
-        let source = EventSource { workspace_id: workspace.uuid(), key_id };
+        let source = EventSource { workspace_id: workspace.uuid(), key_id, is_public };
         rejected::list_late(app, source, &listed).await?;
     }
     Ok(())
+}
+
+/// The key that calls came with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'c> {
+    id: &'c str,
+    is_public: bool,
+}
+
+impl<'c> Key<'c> {
+    fn of(call: &ProfileCall<'c>) -> Self {
+        Self { id: call.key_id, is_public: call.is_public }
+    }
 }
 
 fn event<'r>(refusal: &'r Refusal<'_>, body: &'r [u8]) -> RejectedEvent<'r> {

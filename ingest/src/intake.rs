@@ -247,8 +247,16 @@ impl Intake {
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
             let EventSource { workspace_id, key_id, .. } = source;
-            let context =
-                Context { workspace_id, key_id, received_at_ms, window, sequence, sender };
+            let is_watched = false;
+            let context = Context {
+                workspace_id,
+                key_id,
+                received_at_ms,
+                window,
+                sequence,
+                sender,
+                is_watched,
+            };
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -296,8 +304,16 @@ impl Intake {
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
             let EventSource { workspace_id, key_id, .. } = source;
-            let context =
-                Context { workspace_id, key_id, received_at_ms, window, sequence, sender };
+            let is_watched = inner.live.has_listeners(workspace_id);
+            let context = Context {
+                workspace_id,
+                key_id,
+                received_at_ms,
+                window,
+                sequence,
+                sender,
+                is_watched,
+            };
             admitter.admit_calls(&body, rules, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -306,6 +322,7 @@ impl Intake {
             rejected,
             rejected_count,
             adjusted,
+            notes,
             events,
             profiles,
             claims,
@@ -323,17 +340,20 @@ impl Intake {
             let Some(batch) = events else { return Ok(()) };
             self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
-            inner.live.offer_accepted(source, &batch);
+            inner.live.offer_calls(source, &batch, notes.as_ref());
             Ok(())
         };
         let profiles_durable = async {
             let Some(batch) = profiles else { return Ok(()) };
             self.append_or_refuse(&batch, 0).await?;
             inner.counters.profile_calls.increment(u64::from(batch.header().count));
-            inner.live.offer_accepted(source, &batch);
+            inner.live.offer_calls(source, &batch, notes.as_ref());
             Ok::<(), TrackError>(())
         };
         futures_util::future::try_join(events_durable, profiles_durable).await?;
+        if let Some(batch) = notes.as_ref().and_then(|notes| notes.without_user.as_ref()) {
+            inner.live.offer_calls(source, batch, notes.as_ref());
+        }
         if !rejected.is_empty() {
             let rejected = RejectedCalls { named: &rejected, in_all: rejected_count };
             inner.rejected.report_calls(source, received_at_ms, &body, rejected);

@@ -64,6 +64,8 @@ pub struct Context<'a> {
     pub sequence: &'a Sequence,
     /// Whose key it came with, which decides what the events may set off.
     pub sender: Sender<'a>,
+    /// Whether someone listens, who is shown what is changed about [`calls`].
+    pub is_watched: bool,
 }
 
 /// How the events were sent, which decides how they are answered.

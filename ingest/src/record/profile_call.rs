@@ -141,6 +141,16 @@ impl ProfileBatchBuilder {
         self.count
     }
 
+    /// Where the next call will begin.
+    pub(crate) fn position(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The call at `position`; none where the batch ends there.
+    pub(crate) fn call_at(&self, position: usize) -> Option<ProfileCall<'_>> {
+        read(self.bytes.get(position..)?).ok().map(|(call, _)| call)
+    }
+
     /// Encodes a call at the end of the batch. The caller has held every text to its limit
     /// (`model::limits`): a text of more than 64 KiB is a bug and panics.
     pub fn push(&mut self, call: &ProfileCall<'_>) {

@@ -9,7 +9,7 @@ use super::{
         properties::Optional,
         validate::{Moment, ValidEvent, is_blank},
     },
-    CallPlace, CallReader, CallRequest, CallRules,
+    Adjustments, CallPlace, CallReader, CallRequest, CallRules,
     call::Call,
     mapping,
     moment::{self, Times},
@@ -91,8 +91,7 @@ impl CallReader<'_> {
         if call.is_personless {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
-        let mut adjusted = request.adjusted;
-        adjusted.cut += call.left_out;
+        let mut adjusted = Adjustments { cut: call.left_out, ..Adjustments::default() };
         let made = mapping::properties(call, name, protocol, &mut adjusted);
         match &call.properties {
             Sent::Refused(reason) => errors.push(reason.clone()),
@@ -110,7 +109,6 @@ impl CallReader<'_> {
         if !errors.is_empty() {
             return Err(errors);
         }
-        request.adjusted = adjusted;
         let valid = ValidEvent {
             event_name: name,
             user_id: headings.user_id,
@@ -122,7 +120,9 @@ impl CallReader<'_> {
             ..ValidEvent::default()
         };
         let properties = made.iter().map(|member| (member.name.as_ref(), member.value));
+        let position = request.request.builder.position();
         self.processor.encode(&valid, properties, &mut request.request);
+        request.adjust_event(position, adjusted);
         self.push_changes(&headings, &changes, "", request);
         Ok(())
     }

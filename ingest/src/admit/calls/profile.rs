@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use crate::{
     model::limits::IDENTIFIER_CHARS_MAX,
     parse::members,
-    record::{ProfileCall, ProfileCallKind},
+    record::{ProfileBatchBuilder, ProfileCall, ProfileCallKind},
 };
 
 use super::{
     super::{
+        Context,
         element::{Field, Sent, field},
         event_ids,
         identifiers::text,
@@ -120,7 +121,7 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let mut headings = Headings::read(call, place, request, &mut errors);
         headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Identify);
-        let mut adjusted = request.adjusted;
+        let mut adjusted = Adjustments::default();
         let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
         errors.extend(properties_fault(call, request.rules.protocol));
         errors.extend(context_fault(call));
@@ -129,13 +130,14 @@ impl CallReader<'_> {
             return Err(errors);
         }
         if headings.user_id.is_empty() {
-            request.adjusted.dropped += traits_count(call);
+            self.push_without_user(&headings, traits_count(call), request);
             return Ok(());
         }
-        request.adjusted = adjusted;
         // Also without traits it names someone.
         changes.set.get_or_insert_default();
+        let position = request.profiles.position();
         self.push_changes(&headings, &changes, headings.anonymous_id, request);
+        request.adjust_profile_call(position, adjusted);
         Ok(())
     }
 
@@ -174,7 +176,7 @@ impl CallReader<'_> {
             return Err(errors);
         }
         if headings.user_id.is_empty() {
-            request.adjusted.dropped += traits_count(call) + 1;
+            self.push_without_user(&headings, traits_count(call) + 1, request);
             return Ok(());
         }
         // PostHog's SDKs make an id up where none was given.
@@ -224,6 +226,25 @@ impl CallReader<'_> {
         Ok(())
     }
 
+    /// Counts what a call says of nobody, and shows the call to listeners.
+    fn push_without_user(
+        &mut self,
+        headings: &Headings<'_>,
+        dropped: u64,
+        request: &mut CallRequest<'_>,
+    ) {
+        let adjusted = Adjustments { dropped, ..Adjustments::default() };
+        request.adjusted += adjusted;
+        let context = request.request.context;
+        if let Some(notes) = &mut request.notes {
+            let position = notes.without_user.position();
+            let anonymous_id = headings.anonymous_id;
+            let call = ProfileCall { anonymous_id, ..ProfileCall::default() };
+            self.push_into(&mut notes.without_user, headings, call, context);
+            notes.without_user(position, adjusted);
+        }
+    }
+
     /// Adds a call under its headings.
     fn push(
         &mut self,
@@ -231,7 +252,17 @@ impl CallReader<'_> {
         call: ProfileCall<'_>,
         request: &mut CallRequest<'_>,
     ) {
-        let sender = request.request.context.sender;
+        self.push_into(&mut request.profiles, headings, call, request.request.context);
+    }
+
+    fn push_into(
+        &mut self,
+        builder: &mut ProfileBatchBuilder,
+        headings: &Headings<'_>,
+        call: ProfileCall<'_>,
+        context: &Context<'_>,
+    ) {
+        let sender = context.sender;
         let mut minted = [0; event_ids::TEXT_BYTES];
         let sent = match headings.message_id {
             "" => self.processor.event_ids.mint(&mut minted),
@@ -239,15 +270,15 @@ impl CallReader<'_> {
         };
         let timestamp_ms = match headings.moment {
             Moment::Sent(ms) | Moment::Corrected(ms) => ms,
-            Moment::Received => request.request.context.received_at_ms,
+            Moment::Received => context.received_at_ms,
         };
-        request.profiles.push(&ProfileCall {
+        builder.push(&ProfileCall {
             timestamp_ms,
             is_public: sender.is_public(),
             call_id: sender.event_id(sent, &mut self.profile.call_id),
             user_id: headings.user_id,
             sent_as: named(headings, call.sent_as),
-            key_id: request.request.context.key_id,
+            key_id: context.key_id,
             ..call
         });
     }

@@ -36,6 +36,7 @@ impl Node {
         let context = Context {
             workspace_id: WORKSPACE,
             key_id: "key",
+            is_watched: false,
             received_at_ms: now_ms,
             window: &self.window,
             sequence: &self.sequence,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ingest::{
+    admit::calls::Adjustments,
     record::{BatchHeader, EventView, ProfileCall},
     rejected::KeptRejection,
 };
@@ -44,6 +45,8 @@ pub struct AcceptedEvent {
     pub timestamp: Timestamp,
     pub received_at: Timestamp,
     pub key_id: String,
+    /// What was changed about it; none where nothing was.
+    pub adjusted: Option<Adjustments>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +79,7 @@ impl AcceptedEvent {
             timestamp: Timestamp::from_millis(event.timestamp_ms),
             received_at: Timestamp::from_millis(header.received_at_ms),
             key_id: key_id.to_owned(),
+            adjusted: None,
         }
     }
 
@@ -91,6 +95,7 @@ impl AcceptedEvent {
             timestamp: Timestamp::from_millis(call.timestamp_ms),
             received_at: Timestamp::from_millis(header.received_at_ms),
             key_id: key_id.to_owned(),
+            adjusted: None,
         }
     }
 }

@@ -235,3 +235,38 @@ fn the_traits_of_a_user_in_a_context_are_none_of_a_group() {
     // Of the group without a user its id alone is dropped.
     assert_eq!((admitted.accepted, admitted.adjusted.dropped), (4, 1));
 }
+
+#[test]
+fn what_is_changed_is_noted_by_call_while_someone_listens() {
+    let calls = batch(&[
+        json!({"type": "track", "event": "E", "userId": "ann", "messageId": "1", "properties": {"$a": 1}}),
+        json!({"type": "track", "event": "E", "userId": "ann", "messageId": "2"}),
+        json!({"type": "track", "event": "E", "userId": "ann", "context": {"a": "b\0", "c": 1}}),
+        // It has the id of an event, and is another call.
+        json!({"type": "identify", "userId": "ann", "messageId": "2", "traits": {"$a": 1, "$b": 1}}),
+        json!({"type": "identify", "anonymousId": "x", "messageId": "3", "traits": {"a": 1, "b": 2}}),
+        json!({"type": "group", "groupId": "g"}),
+    ]);
+    let mut node = Node { is_watched: true, ..Node::default() };
+    let admitted = node.admit(rules(Protocol::Segment), &calls.to_string()).unwrap();
+    let LiveNotes { adjusted, without_user } = admitted.notes.as_ref().unwrap();
+    let none = Adjustments::default();
+    let of_events: Vec<_> =
+        events(&admitted).iter().map(|event| adjusted.of_event(event)).collect();
+    let (renamed, cut) = (Adjustments { renamed: 1, ..none }, Adjustments { cut: 1, ..none });
+    assert_eq!(of_events, [Some(renamed), None, Some(cut)]);
+    let of_profiles = adjusted.of_profile_call(&profiles(&admitted)[0]);
+    assert_eq!(of_profiles, Some(Adjustments { renamed: 2, ..none }));
+    let dropped: Vec<_> = without_user
+        .iter()
+        .flat_map(Batch::profile_calls)
+        .map(|call| (call.name(), call.anonymous_id, adjusted.of_profile_call(&call).unwrap()))
+        .collect();
+    let of = |dropped| Adjustments { dropped, ..none };
+    assert_eq!(dropped, [("identify", "x", of(2)), ("group", "", of(1))]);
+    assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
+    // Nothing is noted for nobody.
+    let admitted = admit(Protocol::Segment, &calls);
+    assert!(admitted.notes.is_none());
+    assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
+}

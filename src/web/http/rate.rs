@@ -348,7 +348,7 @@ async fn answer_app(
         Ok(()) => next.run(request).await,
         Err(refusal) => ApiError(refusal).into_response(),
     };
-    // Whoever sends no key, or an unknown one, is refused for the rate in the end.
+    // A caller without a key, or with an unknown one, is refused for the rate in the end.
     if !is_early && let Err(refusal) = admit() {
         let is_with_code = response.extensions().get::<ErrorWithCode>().is_some();
         response = ApiError(refusal).into_response();

@@ -128,7 +128,7 @@ pub struct AdmittedCalls {
     pub rejected_count: usize,
     /// What was changed about the accepted ones.
     pub adjusted: Adjustments,
-    /// What listeners are shown of them; none where nobody listens.
+    /// What listeners are shown of them; none without a listener.
     pub notes: Option<LiveNotes>,
     /// The events; none when there is no new one.
     pub events: Option<Batch>,

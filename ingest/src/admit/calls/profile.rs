@@ -96,7 +96,7 @@ impl CallReader<'_> {
         if let Some(Addresses { email, phone }) = changes.set {
             let sent_as = named(headings, "$set");
             let call =
-                ProfileCall { sent_as, anonymous_id, email, phone, ..ProfileCall::default() };
+                ProfileCall { anonymous_id, email, phone, sent_as, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.attributes);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.attributes = attributes;
@@ -104,7 +104,7 @@ impl CallReader<'_> {
         if let Some(Addresses { email, phone }) = changes.once {
             let sent_as = named(headings, "$set_once");
             let call =
-                ProfileCall { sent_as, is_once: true, email, phone, ..ProfileCall::default() };
+                ProfileCall { is_once: true, email, phone, sent_as, ..ProfileCall::default() };
             let attributes = std::mem::take(&mut self.profile.once);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.once = attributes;
@@ -226,7 +226,7 @@ impl CallReader<'_> {
         Ok(())
     }
 
-    /// Counts what a call says of nobody, and shows the call to listeners.
+    /// Counts the traits of a call without a user, and shows the call to listeners.
     fn push_without_user(
         &mut self,
         headings: &Headings<'_>,

@@ -103,7 +103,6 @@ impl<'c> Step<'c> {
         self.all().count() as u64
     }
 
-    /// Its calls.
     fn all(&self) -> impl Iterator<Item = ProfileCall<'c>> {
         let (changes, join) = match self {
             Self::Changes(changes) => (changes.as_slice(), None),

@@ -127,13 +127,13 @@ async fn what_is_changed_about_calls_is_shown_with_them() {
     let plain = json!({"type": "track", "event": "Plain", "userId": "ann", "messageId": "m2"});
     let identify =
         json!({"type": "identify", "userId": "ann", "messageId": "m3", "traits": {"$a": 1}});
-    let of_nobody = json!({"type": "identify", "anonymousId": "x", "messageId": "m4",
+    let without_user = json!({"type": "identify", "anonymousId": "x", "messageId": "m4",
         "traits": {"email": "x@example.test", "plan": "pro"}});
     let group = json!({"type": "group", "groupId": "acme", "messageId": "m5"});
-    sender.batch(&[order, plain, of_nobody, identify, group]).await;
+    sender.batch(&[order, plain, without_user, identify, group]).await;
     let adjusted =
         |renamed, cut, dropped| json!({"renamed": renamed, "cut": cut, "dropped": dropped});
-    // Changes of profiles become durable by themselves; those of nobody follow.
+    // Changes of profiles become durable by themselves; calls without a user follow.
     let events = shown(&mut stream, 5).await;
     let find = |id: &str| events.iter().find(|event| event["eventId"] == id).unwrap();
     assert_eq!(find("m1")["adjusted"], adjusted(2, 1, 0));

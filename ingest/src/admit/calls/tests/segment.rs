@@ -265,7 +265,7 @@ fn what_is_changed_is_noted_by_call_while_someone_listens() {
     let of = |dropped| Adjustments { dropped, ..none };
     assert_eq!(dropped, [("identify", "x", of(2)), ("group", "", of(1))]);
     assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
-    // Nothing is noted for nobody.
+    // Without a listener nothing is noted.
     let admitted = admit(Protocol::Segment, &calls);
     assert!(admitted.notes.is_none());
     assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });

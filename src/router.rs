@@ -60,7 +60,7 @@ fn routes(
         .merge(with_state(tests, delivery));
     let transactional = with_state(delivery::api::transactional(), delivery);
     let apps = sdk::api::routes(origins, |routes| {
-        rate::limited_to_apps(routes, &limits.sdk, proxies, sdk::api::is_of_server)
+        rate::limited_to_apps(routes, &limits.sdk, proxies, sdk::api::may_be_of_server)
     });
     OpenApiRouter::new()
         .merge(with_state(events::api::routes(), services))

@@ -246,8 +246,17 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
-            let workspace_id = source.workspace_id;
-            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            let EventSource { workspace_id, key_id, .. } = source;
+            let is_watched = false;
+            let context = Context {
+                workspace_id,
+                key_id,
+                received_at_ms,
+                window,
+                sequence,
+                sender,
+                is_watched,
+            };
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -294,8 +303,17 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
-            let workspace_id = source.workspace_id;
-            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            let EventSource { workspace_id, key_id, .. } = source;
+            let is_watched = inner.live.has_listeners(workspace_id);
+            let context = Context {
+                workspace_id,
+                key_id,
+                received_at_ms,
+                window,
+                sequence,
+                sender,
+                is_watched,
+            };
             admitter.admit_calls(&body, rules, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -304,6 +322,7 @@ impl Intake {
             rejected,
             rejected_count,
             adjusted,
+            notes,
             events,
             profiles,
             claims,
@@ -321,18 +340,21 @@ impl Intake {
             let Some(batch) = events else { return Ok(()) };
             self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
-            inner.live.offer_accepted(source, &batch);
+            inner.live.offer_calls(source, &batch, notes.as_ref());
             Ok(())
         };
         let profiles_durable = async {
             let Some(batch) = profiles else { return Ok(()) };
             self.append_or_refuse(&batch, 0).await?;
             inner.counters.profile_calls.increment(u64::from(batch.header().count));
-            inner.live.offer_accepted(source, &batch);
+            inner.live.offer_calls(source, &batch, notes.as_ref());
             Ok::<(), TrackError>(())
         };
         // Polled in this order, profile calls come first in the spool: events after them find the profiles.
         futures_util::future::try_join(profiles_durable, events_durable).await?;
+        if let Some(batch) = notes.as_ref().and_then(|notes| notes.without_user.as_ref()) {
+            inner.live.offer_calls(source, batch, notes.as_ref());
+        }
         if !rejected.is_empty() {
             let rejected = RejectedCalls { named: &rejected, in_all: rejected_count };
             inner.rejected.report_calls(source, received_at_ms, &body, rejected);
@@ -462,7 +484,7 @@ mod tests {
     async fn arrival_numbers_continue_after_a_restart_with_an_earlier_clock() {
         const NOON_MS: i64 = 1_772_366_400_000;
         let dir = tempfile::tempdir().unwrap();
-        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "" };
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "", is_public: false };
         let body = br#"{"userId":"ann","eventName":"A"}"#;
         let mut seqs = Vec::new();
         // At each start the clock is an hour behind the previous start's.
@@ -495,7 +517,8 @@ mod tests {
             spool.clone(),
             IntakeOptions { window_entries: 16, last_arrival_number: 0 },
         );
-        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "key" };
+        let source =
+            EventSource { workspace_id: Uuid::from_u128(7), key_id: "key", is_public: false };
         let track = async |body: &str| intake.track(source, body.into(), 1_000).await;
         track(r#"[{"userId":"u","eventName":"A"},{ "eventName":"B" },{},[7]]"#).await.unwrap();
         track(r#" {"userId":"ann"} "#).await.unwrap_err();

@@ -54,6 +54,8 @@ pub use sender::{APP_EVENT_ID_PREFIX, Sender};
 pub struct Context<'a> {
     /// Whose credential it came with.
     pub workspace_id: Uuid,
+    /// The public id of that credential.
+    pub key_id: &'a str,
     /// When it was received: milliseconds since the epoch, UTC.
     pub received_at_ms: i64,
     /// Recent ids of server-stamped events of this node.
@@ -62,6 +64,8 @@ pub struct Context<'a> {
     pub sequence: &'a Sequence,
     /// Whose key it came with, which decides what the events may set off.
     pub sender: Sender<'a>,
+    /// Whether someone listens, who is shown what is changed about [`calls`].
+    pub is_watched: bool,
 }
 
 /// How the events were sent, which decides how they are answered.

@@ -29,6 +29,11 @@ pub enum Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// Whether every copy of an app has the key.
+    pub fn is_public(self) -> bool {
+        matches!(self, Self::App { .. })
+    }
+
     /// The id under which an event is stored; `buffer` holds it where it differs from the one sent.
     #[inline]
     pub(super) fn event_id<'i>(self, sent: &'i str, buffer: &'i mut String) -> &'i str {

@@ -26,6 +26,7 @@ use uuid::Uuid;
 
 use self::{queue::Queue, watched::Watched};
 use crate::{
+    admit::calls::{AdjustedCalls, LiveNotes},
     model::rejection::{EventSource, KeptRejection},
     record::{Batch, BatchBuilder, BatchKind, ProfileBatchBuilder},
 };
@@ -60,6 +61,8 @@ pub enum Arrival {
         batch: Batch,
         /// The public id of the key they came with.
         key_id: Arc<str>,
+        /// What was changed about them; none where that was not noted.
+        adjusted: Option<Arc<AdjustedCalls>>,
     },
     /// An event that was refused.
     Rejected(Arc<KeptRejection>),
@@ -130,8 +133,18 @@ impl LiveEvents {
         }
     }
 
-    /// Offers events, or changes of profiles, of one request that have become durable.
+    /// Offers events of one request that have become durable.
     pub(crate) fn offer_accepted(&self, source: EventSource<'_>, batch: &Batch) {
+        self.offer_calls(source, batch, None);
+    }
+
+    /// Offers what calls of one request became, with what was noted about them.
+    pub(crate) fn offer_calls(
+        &self,
+        source: EventSource<'_>,
+        batch: &Batch,
+        notes: Option<&LiveNotes>,
+    ) {
         let Some(watched) = self.watched(source.workspace_id) else { return };
         let count = u64::from(batch.header().count);
         if !watched.accepted.admits(count, batch.as_bytes().len()) {
@@ -140,7 +153,8 @@ impl LiveEvents {
         }
         let Some(batch) = beginning(batch) else { return };
         watched.accepted.pass_over(count - u64::from(batch.header().count));
-        watched.offer(&Arrival::Accepted { batch, key_id: source.key_id.into() });
+        let adjusted = notes.map(|notes| Arc::clone(&notes.adjusted));
+        watched.offer(&Arrival::Accepted { batch, key_id: source.key_id.into(), adjusted });
     }
 
     /// Offers events of one request that were refused, the last of so many.
@@ -175,7 +189,9 @@ impl Arrival {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Accepted { batch, .. } => batch.as_bytes().len(),
+            Self::Accepted { batch, adjusted, .. } => {
+                batch.as_bytes().len() + adjusted.as_ref().map_or(0, |it| it.bytes())
+            }
             Self::Rejected(event) => event.bytes(),
         }
     }

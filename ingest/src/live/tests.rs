@@ -8,7 +8,7 @@ use crate::record::EventView;
 const BOTH: Wanted = Wanted { accepted: true, rejected: true };
 
 fn source(workspace: u128) -> EventSource<'static> {
-    EventSource { workspace_id: Uuid::from_u128(workspace), key_id: "key" }
+    EventSource { workspace_id: Uuid::from_u128(workspace), key_id: "key", is_public: false }
 }
 
 fn batch(workspace: u128, events: u64, properties: &str) -> Batch {
@@ -24,6 +24,7 @@ fn refused() -> Arc<KeptRejection> {
     Arc::new(KeptRejection {
         workspace_id: Uuid::from_u128(1),
         key_id: "key".to_owned(),
+        is_public: false,
         at_ms: 5,
         name: None,
         user_id: None,

@@ -9,6 +9,8 @@ pub struct EventSource<'a> {
     pub workspace_id: Uuid,
     /// The key's public id.
     pub key_id: &'a str,
+    /// Whether every copy of an app has the key.
+    pub is_public: bool,
 }
 
 /// A refused event as it is kept.
@@ -18,6 +20,8 @@ pub struct KeptRejection {
     pub workspace_id: Uuid,
     /// The public id of the key it was sent with.
     pub key_id: String,
+    /// Whether that key is public. What public senders are refused never takes the place of what servers are.
+    pub is_public: bool,
     /// When it was refused: milliseconds since 1970.
     pub at_ms: i64,
     /// Its name, where it has one.

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     Batch, BatchHeader, BatchKind, EVENT_FIXED_BYTES, EventView, FORMAT_VERSION, HAS_ORDER,
-    HEADER_BYTES, IS_UNTRUSTED, NUMBER_BYTES, OrderView,
+    HEADER_BYTES, IS_UNTRUSTED, NUMBER_BYTES, OrderView, decode,
 };
 
 /// Builds one [`Batch`], event by event, in one buffer.
@@ -30,6 +30,11 @@ impl BatchBuilder {
     /// Where the next event will begin: its handle for [`Self::set_time`] and [`Self::remove`].
     pub fn position(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// The event at `position`; none where the batch ends there.
+    pub(crate) fn event_at(&self, position: usize) -> Option<EventView<'_>> {
+        decode::event(self.bytes.get(position..)?).ok().map(|(event, _)| event)
     }
 
     /// Gives the event at `position` another time and key day.

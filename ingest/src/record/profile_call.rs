@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! call  call_bytes u32 (of all of it, itself included) · timestamp_ms i64 · kind u8
-//!       · flags u8 (bit 0: public, bit 1: once, bit 2: known only) · length of each of the six texts u16
-//!       · attributes_bytes u32 · the texts and the attributes, end to end
+//!       · flags u8 (bit 0: public, bit 1: once, bit 2: known only, bit 3: origin) · attributes_bytes u32
+//!       · length of each of the six texts u16 · origin? · the texts, the attributes and those of the origin, end to end
+//! origin  length of its name and of its key's id u16 each
 //! ```
+//!
+//! Calls that programs before 2026-11-28 appended have no origin; they are read as calls without a name and a key.
 
 use uuid::Uuid;
 
@@ -21,6 +24,10 @@ const FIXED_BYTES: usize = 18 + 2 * TEXT_COUNT;
 const PUBLIC: u8 = 1;
 const ONCE: u8 = 1 << 1;
 const KNOWN_ONLY: u8 = 1 << 2;
+const ORIGIN: u8 = 1 << 3;
+/// Texts of the origin, and bytes of their lengths.
+const ORIGIN_TEXT_COUNT: usize = 2;
+const ORIGIN_BYTES: usize = 2 * ORIGIN_TEXT_COUNT;
 
 /// What a call does to profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,8 +45,8 @@ pub enum ProfileCallKind {
 impl ProfileCallKind {
     const ALL: [Self; 3] = [Self::Set, Self::Alias, Self::Join];
 
-    /// What its calls are named in their protocol; groups and changes by PostHog's events are `identify`, too.
-    pub const fn as_str(self) -> &'static str {
+    /// What most of its calls are named in their protocols.
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Set => "identify",
             Self::Alias => "alias",
@@ -81,6 +88,10 @@ pub struct ProfileCall<'a> {
     pub phone: &'a str,
     /// The attributes to set: a JSON object.
     pub attributes: &'a str,
+    /// What it is named in its protocol: `group`, `$set`.
+    pub sent_as: &'a str,
+    /// The public id of the key it came with.
+    pub key_id: &'a str,
 }
 
 impl<'a> ProfileCall<'a> {
@@ -88,16 +99,26 @@ impl<'a> ProfileCall<'a> {
         [self.call_id, self.user_id, self.anonymous_id, self.previous_id, self.email, self.phone]
     }
 
+    fn origin(&self) -> [&'a str; ORIGIN_TEXT_COUNT] {
+        [self.sent_as, self.key_id]
+    }
+
+    /// What it is named: as it was sent, or as most of its kind where that is not known.
+    pub fn name(&self) -> &'a str {
+        if self.sent_as.is_empty() { self.kind.as_str() } else { self.sent_as }
+    }
+
     /// Bytes of its record.
     pub(crate) fn bytes(&self) -> usize {
-        let texts: usize = self.texts().iter().map(|text| text.len()).sum();
-        FIXED_BYTES + texts + self.attributes.len()
+        let texts = self.texts().into_iter().chain(self.origin());
+        FIXED_BYTES + ORIGIN_BYTES + texts.map(str::len).sum::<usize>() + self.attributes.len()
     }
 
     fn flags(&self) -> u8 {
         (u8::from(self.is_public) * PUBLIC)
             | (u8::from(self.is_once) * ONCE)
             | (u8::from(self.is_known_only) * KNOWN_ONLY)
+            | ORIGIN
     }
 }
 
@@ -120,17 +141,27 @@ impl ProfileBatchBuilder {
         self.count
     }
 
+    /// Where the next call will begin.
+    pub(crate) fn position(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The call at `position`; none where the batch ends there.
+    pub(crate) fn call_at(&self, position: usize) -> Option<ProfileCall<'_>> {
+        read(self.bytes.get(position..)?).ok().map(|(call, _)| call)
+    }
+
     /// Encodes a call at the end of the batch. The caller has held every text to its limit
     /// (`model::limits`): a text of more than 64 KiB is a bug and panics.
     pub fn push(&mut self, call: &ProfileCall<'_>) {
         let start = self.bytes.len();
-        let texts = call.texts();
-        let mut fixed = [0_u8; FIXED_BYTES];
+        let (texts, origin) = (call.texts(), call.origin());
+        let mut fixed = [0_u8; FIXED_BYTES + ORIGIN_BYTES];
         fixed[4..12].copy_from_slice(&call.timestamp_ms.to_le_bytes());
         fixed[12] = call.kind as u8;
         fixed[13] = call.flags();
         fixed[14..18].copy_from_slice(&long(call.attributes.len()).to_le_bytes());
-        for (slot, text) in fixed[18..].chunks_exact_mut(2).zip(texts) {
+        for (slot, text) in fixed[18..].chunks_exact_mut(2).zip(texts.into_iter().chain(origin)) {
             slot.copy_from_slice(&short(text.len()).to_le_bytes());
         }
         self.bytes.extend_from_slice(&fixed);
@@ -138,6 +169,9 @@ impl ProfileBatchBuilder {
             self.bytes.extend_from_slice(text.as_bytes());
         }
         self.bytes.extend_from_slice(call.attributes.as_bytes());
+        for text in origin {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
         let length = long(self.bytes.len() - start);
         self.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
         self.count += 1;
@@ -179,13 +213,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<(ProfileCall<'_>, &[u8]), CorruptBatc
     let [kind, flags] = at.take()?;
     let kind =
         ProfileCallKind::of_number(kind).ok_or(CorruptBatch::Inconsistent("profile call kind"))?;
-    if flags & !(PUBLIC | ONCE | KNOWN_ONLY) != 0 {
+    if flags & !(PUBLIC | ONCE | KNOWN_ONLY | ORIGIN) != 0 {
         return Err(CorruptBatch::Inconsistent("profile call flags"));
     }
     let attributes_bytes = u32::from_le_bytes(at.take()?) as usize;
     let mut lengths = [0_usize; TEXT_COUNT];
     for length in &mut lengths {
         *length = usize::from(u16::from_le_bytes(at.take()?));
+    }
+    let mut origin_lengths = [0_usize; ORIGIN_TEXT_COUNT];
+    if flags & ORIGIN != 0 {
+        for length in &mut origin_lengths {
+            *length = usize::from(u16::from_le_bytes(at.take()?));
+        }
     }
     let text = str::from_utf8(at.rest).map_err(|_| CorruptBatch::Inconsistent("text"))?;
     let mut text = Text { rest: text };
@@ -202,6 +242,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<(ProfileCall<'_>, &[u8]), CorruptBatc
         email: text.take(lengths[4])?,
         phone: text.take(lengths[5])?,
         attributes: text.take(attributes_bytes)?,
+        sent_as: text.take(origin_lengths[0])?,
+        key_id: text.take(origin_lengths[1])?,
     };
     if !text.rest.is_empty() {
         return Err(CorruptBatch::Inconsistent("profile call length"));
@@ -266,6 +308,8 @@ mod tests {
                 email: &self.texts[4],
                 phone: &self.texts[5],
                 attributes: &self.attributes,
+                sent_as: &self.texts[6],
+                key_id: &self.texts[7],
             }
         }
     }
@@ -275,7 +319,7 @@ mod tests {
             kind in prop::sample::select(ProfileCallKind::ALL.to_vec()),
             flags in any::<(bool, bool, bool)>(),
             timestamp_ms in any::<i64>(),
-            texts in vec(".{0,20}", TEXT_COUNT),
+            texts in vec(".{0,20}", TEXT_COUNT + ORIGIN_TEXT_COUNT),
             attributes in ".{0,60}",
         ) -> Owned {
             Owned { kind, flags, timestamp_ms, texts, attributes }
@@ -298,6 +342,38 @@ mod tests {
             let cut = Bytes::copy_from_slice(&bytes[..cut.index(bytes.len())]);
             prop_assert!(Batch::from_bytes(cut).is_err());
         }
+    }
+
+    /// A batch as programs before 2026-11-28 appended it: its calls have no origin.
+    const OLD: &[u8] = b"\x01\x03\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07\x05\
+        \x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00=\x00\x00\x00\x00F\xfa\xfd\xa1\x01\x00\
+        \x00\x01\x01\x0e\x00\x00\x00\x02\x00\x03\x00\x04\x00\x00\x00\x08\x00\x00\x00m1annanona@x.test{\x22pl\
+        an\x22:\x22pro\x22}&\x00\x00\x00\x00F\xfa\xfd\xa1\x01\x00\x00\x02\x00\x00\x00\x00\x00\x02\x00\x03\
+        \x00\x00\x00\x03\x00\x00\x00\x00\x00m2annold";
+
+    #[test]
+    fn a_batch_of_an_older_program_is_read() {
+        let old = Batch::from_bytes(Bytes::from_static(OLD)).unwrap();
+        let identify = ProfileCall {
+            timestamp_ms: 1_795_262_400_000,
+            is_public: true,
+            call_id: "m1",
+            user_id: "ann",
+            anonymous_id: "anon",
+            email: "a@x.test",
+            attributes: r#"{"plan":"pro"}"#,
+            ..ProfileCall::default()
+        };
+        let alias = ProfileCall {
+            kind: ProfileCallKind::Alias,
+            timestamp_ms: identify.timestamp_ms,
+            call_id: "m2",
+            user_id: "ann",
+            previous_id: "old",
+            ..ProfileCall::default()
+        };
+        assert_eq!(old.profile_calls().collect::<Vec<_>>(), [identify, alias]);
+        assert_eq!((identify.name(), alias.name()), ("identify", "alias"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Events that were refused, on their way to where they are listed.
 //!
 //! They are diagnostics and never slow down ingest: of each workspace a bounded number waits in memory, the newest, and
-//! the others are counted. A worker takes what waits about once a second. What waits is lost when the process is
+//! the others are counted. Those of public keys, with which anyone can send, have bounds of their own. A worker takes what waits about once a second. What waits is lost when the process is
 //! killed.
 
 mod elements;
@@ -17,7 +17,7 @@ use metrics_catalogue::handle::Counter;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use self::waiting::Waiting;
+use self::waiting::WaitingByClass;
 use crate::live::LiveEvents;
 
 pub use crate::model::rejection::{EventSource, KeptRejection};
@@ -56,7 +56,7 @@ pub struct RejectedEvents(Arc<Inner>);
 
 struct Inner {
     live: LiveEvents,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingByClass>,
     arrived: Notify,
     unlisted: Counter,
 }
@@ -94,14 +94,14 @@ impl RejectedEvents {
         if events.is_empty() {
             return;
         }
-        let limit = self.0.waiting.lock().limit(source.workspace_id);
+        let limit = self.0.waiting.lock().of(source).limit(source.workspace_id);
         let newest = events.get(events.len().saturating_sub(limit)..).unwrap_or_default();
         let kept: Vec<Arc<KeptRejection>> =
             newest.iter().map(|event| Arc::new(event.keep(source, at_ms))).collect();
         let in_all = in_all.max(events.len());
         self.0.live.offer_rejected(source.workspace_id, &kept, in_all);
         let cut = (in_all - kept.len()) as u64;
-        let unlisted = self.0.waiting.lock().push(source.workspace_id, at_ms, kept, cut);
+        let unlisted = self.0.waiting.lock().of(source).push(source.workspace_id, at_ms, kept, cut);
         self.0.unlisted.increment(unlisted);
         self.0.arrived.notify_one();
     }
@@ -132,6 +132,7 @@ impl RejectedEvent<'_> {
         KeptRejection {
             workspace_id: source.workspace_id,
             key_id: storable(source.key_id, TEXT_BYTES_MAX),
+            is_public: source.is_public,
             at_ms,
             name: text(self.name),
             user_id: text(self.user_id),

@@ -1,14 +1,16 @@
 //! Samples and limits of what waits.
 
+use std::collections::BTreeSet;
+
 use uuid::Uuid;
 
 use super::{
-    waiting::{WAITING_IN_ALL_MAX, WAITING_IN_FLOOD_MAX, WAITING_MAX},
+    waiting::{WAITING_IN_ALL_MAX, WAITING_IN_FLOOD_MAX, WAITING_MAX, WORKSPACES_MAX},
     *,
 };
 
 fn source(workspace: u128) -> EventSource<'static> {
-    EventSource { workspace_id: Uuid::from_u128(workspace), key_id: "key" }
+    EventSource { workspace_id: Uuid::from_u128(workspace), key_id: "key", is_public: false }
 }
 
 fn named(name: &str) -> RejectedEvent<'_> {
@@ -92,6 +94,29 @@ fn the_newest_of_a_workspace_wait_and_the_others_are_counted() {
     assert_eq!(batch.events.len(), WAITING_IN_FLOOD_MAX);
     assert_eq!(batch.unlisted[0].count, 2);
     assert!(events.take().is_empty());
+    report(&events, 1, 0..WAITING_MAX);
+    assert_eq!(events.take().events.len(), WAITING_MAX);
+}
+
+#[test]
+fn a_flood_of_public_senders_leaves_the_events_of_servers() {
+    let events = RejectedEvents::new(LiveEvents::default());
+    report(&events, 1, 0..1);
+    let many = vec![named("app"); WAITING_MAX];
+    for workspace in 0..WORKSPACES_MAX as u128 {
+        events.report(EventSource { is_public: true, ..source(workspace) }, 7, &many[..1]);
+    }
+    for workspace in 1..=(WAITING_IN_ALL_MAX / WAITING_MAX) as u128 {
+        events.report(EventSource { is_public: true, ..source(workspace) }, 7, &many);
+    }
+    report(&events, 2, 1..2);
+    report(&events, 1, 2..3);
+    let batch = events.take();
+    let of_servers = batch.events.iter().filter(|event| !event.is_public);
+    let of_servers: Vec<_> = of_servers.map(|event| event.name.as_deref().unwrap()).collect();
+    assert_eq!(BTreeSet::from_iter(of_servers), BTreeSet::from(["0", "1", "2"]));
+    assert_eq!(batch.events.len(), WAITING_IN_ALL_MAX + 3);
+    // Nor does their flood shorten what waits of a server next.
     report(&events, 1, 0..WAITING_MAX);
     assert_eq!(events.take().events.len(), WAITING_MAX);
 }

@@ -7,18 +7,41 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::model::rejection::KeptRejection;
+use crate::model::rejection::{EventSource, KeptRejection};
 
 /// Refused events of one workspace that wait: those of one request.
 pub(super) const WAITING_MAX: usize = 500;
 /// Likewise of a workspace that had more than these when the batch before was taken.
 pub(super) const WAITING_IN_FLOOD_MAX: usize = 50;
-/// Refused events that wait in all.
+/// Refused events of a class of senders that wait in all.
 pub(super) const WAITING_IN_ALL_MAX: usize = 4_000;
 /// Workspaces of which something waits.
 pub(super) const WORKSPACES_MAX: usize = 10_000;
 
-/// Refused events that wait to be stored, the newest of each workspace.
+/// What waits of each class of senders. Anyone can send with a public key, so that it takes no room from servers.
+#[derive(Debug, Default)]
+pub(super) struct WaitingByClass {
+    server: Waiting,
+    public: Waiting,
+}
+
+impl WaitingByClass {
+    /// What waits of the class of this sender.
+    pub(super) fn of(&mut self, source: EventSource<'_>) -> &mut Waiting {
+        if source.is_public { &mut self.public } else { &mut self.server }
+    }
+
+    /// Takes the events and numbers of all workspaces.
+    pub(super) fn take(&mut self) -> RejectedBatch {
+        let mut batch = self.server.take();
+        let RejectedBatch { events, unlisted } = self.public.take();
+        batch.events.extend(events);
+        batch.unlisted.extend(unlisted);
+        batch
+    }
+}
+
+/// Refused events of one class of senders that wait to be stored, the newest of each workspace.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     workspaces: HashMap<Uuid, OfWorkspace>,
@@ -44,13 +67,13 @@ impl OfWorkspace {
 /// What waited when it was taken.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RejectedBatch {
-    /// Events to be listed, of each workspace the oldest first.
+    /// Events to be listed, of each workspace and class of senders the oldest first.
     pub events: Vec<Arc<KeptRejection>>,
     /// Numbers of those that are only counted.
     pub unlisted: Vec<UnlistedEvents>,
 }
 
-/// Refused events of a workspace of which only the number is kept.
+/// Refused events of a workspace and class of senders of which only the number is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnlistedEvents {
     /// The workspace they were sent to.
@@ -106,7 +129,7 @@ impl Waiting {
     }
 
     /// Takes the events and numbers of all workspaces.
-    pub(super) fn take(&mut self) -> RejectedBatch {
+    fn take(&mut self) -> RejectedBatch {
         let mut batch = RejectedBatch::default();
         self.workspaces.retain(|workspace_id, entry| {
             let has_too_many = entry.unlisted > 0;

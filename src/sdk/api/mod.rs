@@ -9,7 +9,6 @@ mod track;
 
 use http::HeaderMap;
 use utoipa_axum::router::OpenApiRouter;
-use web::auth::WriteKey;
 
 use super::Origins;
 use crate::{SdkState, event_sdks};
@@ -31,8 +30,8 @@ pub fn routes(
         .merge(browsers::open(events, origins, browsers::EVENT_HEADERS, &event_sdks::open_routes()))
 }
 
-/// Whether a request says that it comes from a program with a secret key on a route of event SDKs: those have no
-/// rate limit. Others are limited by peer before their key is checked.
-pub fn is_of_server(headers: &HeaderMap) -> bool {
-    event_sdks::is_with_write_key(headers) && WriteKey::is_of_server(headers)
+/// Whether a request may come from a program with a secret key, on a route of event SDKs: those are not limited by peer.
+/// The key may stand in the body, so the peer is counted once it is known.
+pub fn may_be_of_server(headers: &HeaderMap) -> bool {
+    event_sdks::is_with_write_key(headers)
 }

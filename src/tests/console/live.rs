@@ -1,9 +1,10 @@
 //! `/console/live`.
 
+use reqwest::Method;
 use serde_json::json;
 
 use super::kit::{Person, link};
-use crate::kit::{BrowserTab, Workspace, eventually, server};
+use crate::kit::{BrowserTab, Client, Workspace, eventually, server};
 
 #[tokio::test]
 async fn the_page_begins_with_what_came_before() {
@@ -59,5 +60,15 @@ async fn events_arrive_in_the_page_while_it_is_open() {
     assert!(!tab.text().await.contains("Second"));
     tab.click("#live-pause").await;
     tab.until("document.querySelector('#live strong').textContent === 'Second'").await;
+    // Of a call of an event SDK, what was changed about it.
+    let (key, _) = server().key(&workspace.name, "events:write").await;
+    let call = json!({"type": "track", "event": "Third", "userId": "ann", "properties": {"$a": 1},
+        "context": {"a": "b\u{0}", "c": "d\u{0}"}});
+    let request = Client::anonymous().request(Method::POST, "/v1/track").basic_auth(&key, Some(""));
+    Client::anonymous().send(request.json(&call), 200).await;
+    tab.until(
+        "document.querySelector('#live [data-slot=adjusted]')?.textContent === '2 cut, 1 renamed'",
+    )
+    .await;
     assert_eq!(tab.errors(), [""; 0]);
 }

@@ -288,7 +288,7 @@ async fn changes_of_profiles_by_event_sdks_are_shown_by_the_name_of_their_call()
     }
     let expected = [
         json!(["accepted", "identify", "ann", "a-1", {"plan": "gold"}]),
-        json!(["accepted", "identify", "ann", null, {"groupId": "g", "group": {"size": 3}}]),
+        json!(["accepted", "group", "ann", null, {"groupId": "g", "group": {"size": 3}}]),
         json!(["accepted", "alias", "ann", null, {"previousId": "a-2"}]),
         json!(["rejected", "alias", "ann", null, null]),
     ];

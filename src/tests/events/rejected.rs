@@ -131,6 +131,43 @@ async fn of_a_flood_the_newest_are_listed_and_all_are_counted() {
     assert_eq!(list["data"][0]["name"], "6499");
 }
 
+#[tokio::test]
+async fn a_flood_with_an_sdk_key_leaves_what_servers_were_refused() {
+    let workspace = Workspace::new().await;
+    for name in ["first", "second"] {
+        workspace.api.post("/events/track", &json!({"eventName": name}), 400).await;
+    }
+    listed(&workspace.api, "", 2).await;
+    let device = Device::of(&workspace).await;
+    let batch = Value::Array(vec![json!({"eventName": "app"}); 500]);
+    for sent in [502, 1_002, 1_502] {
+        device.post("/v1/track", &batch, 200).await;
+        let list = listed(&workspace.api, "?limit=1000", sent).await;
+        let of_servers: Vec<_> = names(&list).into_iter().filter(|name| *name != "app").collect();
+        assert_eq!(of_servers, ["second", "first"], "{sent}");
+        assert_eq!(list["total"], sent);
+    }
+    // In a short list either has its half, and all are on some page.
+    let page = async |query: &str| {
+        let path = format!("/events/rejected?{query}");
+        let list = workspace.api.get(path, 200).await.json();
+        names(&list).iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(page("limit=2").await, ["app", "second"]);
+    assert_eq!(page("limit=3&offset=2").await, ["app", "app", "first"]);
+    assert_eq!(page("limit=1000&offset=1000").await, ["app", "app"]);
+    assert_eq!(page("offset=1002").await, [""; 0]);
+    // Several at once are more than wait, of apps.
+    let refused = json!({"eventName": "third"});
+    let floods = (0..4).map(|_| device.post("/v1/track", &batch, 200));
+    let (_, _) = tokio::join!(
+        futures_util::future::join_all(floods),
+        workspace.api.post("/events/track", &refused, 400)
+    );
+    let list = listed(&workspace.api, "?limit=3", 3_503).await;
+    assert!(names(&list).contains(&"third"), "{list}");
+}
+
 async fn rows(server: &TestServer) -> i64 {
     let db = server.db();
     let count = async move {
@@ -172,7 +209,7 @@ async fn refused_events_are_listed_by_every_process_for_seven_days() {
     }
     here.post("/events/track", &events, 200).await;
     assert_eq!(listed(&there, "", 1_500).await["total"], 1_500);
-    assert_eq!(rows(&one).await, 1_001);
+    assert_eq!(rows(&one).await, 1_500);
 
     hand.advance_ms(DAYS_MS);
     let list = here.get("/events/rejected?limit=1", 200).await.json();

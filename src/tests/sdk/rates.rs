@@ -12,9 +12,9 @@ use crate::kit::{Client, TestServer, Workspace, data_dir, run, settings, unique}
 const AT_ONCE: usize = 150;
 
 /// A server that lets few requests of apps through, and believes what a proxy says of peers.
-fn slow() -> TestServer {
+fn slow(folder: &str) -> TestServer {
     let settings = settings(
-        &data_dir("sdk-rates"),
+        &data_dir(folder),
         &[
             ("rate_limits.sdk_peer.per_second", "1".to_owned()),
             ("rate_limits.sdk_peer.burst", "20".to_owned()),
@@ -58,7 +58,7 @@ async fn sdk_routes_have_rate_headers_and_server_routes_have_none() {
 
 #[tokio::test]
 async fn sdk_rates_apply_per_peer_and_per_key() {
-    let server = tokio::task::spawn_blocking(slow).await.unwrap();
+    let server = tokio::task::spawn_blocking(|| slow("sdk-rates")).await.unwrap();
     let name = unique("rates");
     let (token, workspace) = server.key(&name, "*").await;
     let (one, other) =
@@ -85,4 +85,48 @@ async fn sdk_rates_apply_per_peer_and_per_key() {
     for _ in 0..70 {
         api.post("/events/track", &event, 200).await;
     }
+}
+
+/// Calls of event SDKs with this key where each protocol may put it, from one peer at once; gives the statuses.
+async fn called(server: &TestServer, key: &str, peer: &str) -> Vec<u16> {
+    let client = Client::new(&server.url, None);
+    let post = |path: &str| client.request(Method::POST, path).header("x-forwarded-for", peer);
+    let segment = json!([{"type": "track", "event": "E", "userId": "ann"}]);
+    let posthog = json!([{"event": "E", "distinct_id": "ann"}]);
+    let requests = (0..AT_ONCE).map(|number| {
+        let request = match number % 4 {
+            0 => post("/batch/").json(&json!({"api_key": key, "batch": posthog})),
+            1 => post("/v1/batch").json(&json!({"writeKey": key, "batch": segment})),
+            2 => post(&format!("/v1/batch?writeKey={key}")).json(&json!({"batch": segment})),
+            _ => post("/v1/batch").basic_auth(key, Some("")).json(&json!({"batch": segment})),
+        };
+        async { request.send().await.unwrap().status().as_u16() }
+    });
+    join_all(requests).await
+}
+
+#[tokio::test]
+async fn a_server_is_not_limited_by_its_peer_wherever_its_key_stands() {
+    let server = tokio::task::spawn_blocking(|| slow("sdk-rates-of-servers")).await.unwrap();
+    let name = unique("rates");
+    let (token, workspace) = server.key(&name, "events:write").await;
+    let device = Device::on(&server, workspace, &name).await;
+    let peer = "192.0.2.1";
+    assert_eq!(called(&server, &token, peer).await, [200; AT_ONCE]);
+    // Public and unknown keys are, and what they use up is not the server's.
+    let unknown = format!("mr_{}_{}", "a".repeat(12), "b".repeat(43));
+    for (key, peer, answered) in
+        [(device.key.as_str(), peer, 200), (&unknown, "192.0.2.2", 401), ("", "192.0.2.3", 401)]
+    {
+        let statuses = called(&server, key, peer).await;
+        assert!(statuses.iter().all(|it| [answered, 429].contains(it)), "{key}: {statuses:?}");
+        let passed = statuses.iter().filter(|it| **it == answered).count();
+        // The burst, and what comes back while the machine is slow.
+        assert!((20..AT_ONCE).contains(&passed), "{key}: {passed}");
+    }
+    let refused = Client::new(&server.url, None).request(Method::POST, "/batch/");
+    let refused = refused.header("x-forwarded-for", "192.0.2.2").json(&json!({"api_key": unknown}));
+    let refused = refused.send().await.unwrap();
+    assert_eq!(refused.headers()["ratelimit-policy"], "\"sdk_peer\";q=1;w=1");
+    assert_eq!(called(&server, &token, peer).await, [200; AT_ONCE]);
 }

@@ -45,13 +45,8 @@ impl WriteKey {
         Ok((!user.is_empty()).then(|| SecretString::from(user)))
     }
 
-    /// Whether a request says that it comes from a program with a secret key, which has no rate limit.
-    pub fn is_of_server(headers: &HeaderMap) -> bool {
-        let basic = Self::of_basic(headers).ok().flatten();
-        basic.is_some_and(|key| kind(&key) == KeyKind::Api)
-    }
-
-    /// The caller with this key, in a request of this head.
+    /// The caller with this key, in a request of this head. A server is not limited by its peer, since a key in a body is
+    /// known only now.
     ///
     /// # Errors
     /// Unauthenticated for an unknown key, forbidden for one without the scope, throttled above its rate.
@@ -60,11 +55,15 @@ impl WriteKey {
         Auth: FromRef<T>,
     {
         let kind = kind(text);
+        if kind == KeyKind::Sdk {
+            rate::admit_peer(&head.extensions)?;
+        }
         let key = Auth::from_ref(state).key(text, kind, Use::Tracking, head).await?;
         if kind == KeyKind::Sdk {
             rate::admit_app(&head.extensions, key.id)?;
             return Ok(Self { key });
         }
+        rate::exempt_peer(&head.extensions);
         rate::admit(&head.extensions, key.id)?;
         if !key.scopes.has(ScopeName::EventsWrite) {
             return Err(Error::Forbidden {
@@ -142,18 +141,5 @@ mod tests {
                 "{unreadable}"
             );
         }
-    }
-
-    #[test]
-    fn a_server_is_known_by_the_prefix_of_its_key() {
-        let is_of_server = |pair: &str| {
-            let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
-            let headers =
-                HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&value).unwrap())]);
-            WriteKey::is_of_server(&headers)
-        };
-        assert!(is_of_server("mr_x:"));
-        assert!(!is_of_server("mrs_x:"));
-        assert!(!WriteKey::is_of_server(&HeaderMap::new()));
     }
 }

@@ -10,7 +10,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -35,7 +35,7 @@ use super::{
     openapi,
     requester::{Client, PeerKey, TrustedProxies},
 };
-use crate::http::ApiError;
+use crate::http::{ApiError, ErrorWithCode};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -276,12 +276,14 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
 }
 
 /// Applies the rates of apps to the routes of a router. A peer is counted before its key is checked, a key once
-/// it is verified ([`admit_app`]). A peer is not counted for requests that `is_exempt`.
+/// it is verified ([`admit_app`]). Of requests that are `late`, whose key may stand in the body, the peer is counted once
+/// the key is known: those of servers are not limited by peer ([`exempt_peer`]), those with a public key are counted
+/// before anything is recorded ([`admit_peer`]), and all others when they are answered.
 pub fn limited_to_apps<S>(
     mut routes: OpenApiRouter<S>,
     rates: &AppRates,
     proxies: &TrustedProxies,
-    is_exempt: fn(&HeaderMap) -> bool,
+    late: fn(&HeaderMap) -> bool,
 ) -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -293,16 +295,35 @@ where
             class.clone().map(|class| Gate { class, status: Arc::default() })
         };
         let client = Client::of(request.extensions(), request.headers(), &proxies);
-        let counted = client.0.filter(|_| !is_exempt(request.headers()));
-        let peer = counted.zip(gate(&rates.peer)).map(|(client, gate)| PeerGate { client, gate });
+        let peer = client.0.zip(gate(&rates.peer)).map(|(client, gate)| PeerGate {
+            client,
+            gate,
+            is_late: late(request.headers()),
+            is_exempt: Arc::default(),
+        });
         answer_app(peer, gate(&rates.key), request, next)
     }))
 }
 
 /// The bucket of the peer that sent a request.
+#[derive(Debug, Clone)]
 struct PeerGate {
     client: PeerKey,
     gate: Gate,
+    /// Whether the peer is counted once the key is known.
+    is_late: bool,
+    /// Set once the key is known to be a server's.
+    is_exempt: Arc<AtomicBool>,
+}
+
+impl PeerGate {
+    /// Counts the peer, unless it was counted or is exempt.
+    fn admit(&self) -> Result<()> {
+        if self.is_exempt.load(Ordering::Relaxed) || self.gate.status.get().is_some() {
+            return Ok(());
+        }
+        self.gate.admit(self.client)
+    }
 }
 
 /// The bucket of the SDK key of a request.
@@ -318,11 +339,23 @@ async fn answer_app(
     if let Some(key) = &key {
         request.extensions_mut().insert(AppKeyGate(key.clone()));
     }
-    let admitted = peer.as_ref().map_or(Ok(()), |peer| peer.gate.admit(peer.client));
-    let mut response = match admitted {
+    if let Some(peer) = &peer {
+        request.extensions_mut().insert(peer.clone());
+    }
+    let is_early = peer.as_ref().is_some_and(|peer| !peer.is_late);
+    let admit = || peer.as_ref().map_or(Ok(()), PeerGate::admit);
+    let mut response = match if is_early { admit() } else { Ok(()) } {
         Ok(()) => next.run(request).await,
         Err(refusal) => ApiError(refusal).into_response(),
     };
+    // A caller without a key, or with an unknown one, is refused for the rate in the end.
+    if !is_early && let Err(refusal) = admit() {
+        let is_with_code = response.extensions().get::<ErrorWithCode>().is_some();
+        response = ApiError(refusal).into_response();
+        if is_with_code {
+            response.extensions_mut().insert(ErrorWithCode);
+        }
+    }
     // Of the two buckets, the headers describe the one that runs out first.
     let gates = peer.into_iter().map(|peer| peer.gate).chain(key);
     let statuses = gates.filter_map(|gate| Some((*gate.status.get()?, gate.class)));
@@ -330,6 +363,21 @@ async fn answer_app(
         describe(&class.policy, status, response.headers_mut());
     }
     response
+}
+
+/// Counts the peer of a request whose key says that it is public, if its route is limited and it was not counted before.
+///
+/// # Errors
+/// 429 when the peer's bucket is empty.
+pub fn admit_peer(extensions: &Extensions) -> Result<()> {
+    extensions.get::<PeerGate>().map_or(Ok(()), PeerGate::admit)
+}
+
+/// Says that the key of a request was verified and is a server's: its peer is not counted.
+pub fn exempt_peer(extensions: &Extensions) {
+    if let Some(peer) = extensions.get::<PeerGate>() {
+        peer.is_exempt.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Counts a request of a verified SDK key, if its route is limited.

@@ -108,6 +108,10 @@ pub(super) struct Call<'t, 'a> {
     /// Traits for a profile that has none of these names.
     pub(super) once: Sent<'t, 'a>,
     pub(super) context: Option<&'t [Node<'a>]>,
+    /// Why the context cannot be read, where it cannot.
+    pub(super) context_fault: Option<String>,
+    /// Optional fields that cannot be read, the context included.
+    pub(super) left_out: u64,
     /// Who the user of a call of PostHog's protocol is.
     pub(super) known: Known,
     /// Whether its SDK names the ids of an alias in the other order: PostHog's for Python does.
@@ -153,7 +157,11 @@ impl<'t, 'a> Call<'t, 'a> {
             self.timestamp = self.original_timestamp;
             self.time_field = Some("originalTimestamp");
         }
-        // rudder-sdk-python sends the traits of identify there alone.
+    }
+
+    /// Takes the traits of a user from the context, where there are no others: rudder-sdk-python sends those of identify
+    /// there alone. What a call says of a group never stands there, since a context describes the user.
+    pub(super) fn take_traits_of_context(&mut self) {
         if let (Sent::Absent, Some(context)) = (&self.traits, self.context) {
             let traits = members(context).filter(|(key, _)| *key == "traits").last();
             self.traits = traits.map_or(Sent::Absent, |(key, value)| sent(key, value));

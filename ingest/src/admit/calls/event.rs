@@ -9,7 +9,7 @@ use super::{
         properties::Optional,
         validate::{Moment, ValidEvent, is_blank},
     },
-    CallPlace, CallReader, CallRequest, CallRules,
+    Adjustments, CallPlace, CallReader, CallRequest, CallRules,
     call::{Call, Known},
     mapping,
     moment::{self, Times},
@@ -25,6 +25,8 @@ pub(super) struct Headings<'a> {
     pub(super) anonymous_id: &'a str,
     pub(super) message_id: &'a str,
     pub(super) moment: Moment,
+    /// What the call is named in its protocol, where it changes a profile and is nothing else.
+    pub(super) sent_as: &'a str,
 }
 
 impl<'a> Headings<'a> {
@@ -54,7 +56,7 @@ impl<'a> Headings<'a> {
             errors.push(fault.replacen("timestamp", name, 1));
             Moment::default()
         });
-        Self { user_id, anonymous_id, message_id, moment }
+        Self { user_id, anonymous_id, message_id, moment, sent_as: "" }
     }
 }
 
@@ -89,7 +91,7 @@ impl CallReader<'_> {
         if call.known == Known::Nobody {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
-        let mut adjusted = request.adjusted;
+        let mut adjusted = Adjustments { cut: call.left_out, ..Adjustments::default() };
         let made = mapping::properties(call, name, protocol, &mut adjusted);
         match &call.properties {
             Sent::Refused(reason) => errors.push(reason.clone()),
@@ -107,7 +109,6 @@ impl CallReader<'_> {
         if !errors.is_empty() {
             return Err(errors);
         }
-        request.adjusted = adjusted;
         let valid = ValidEvent {
             event_name: name,
             user_id: headings.user_id,
@@ -119,7 +120,9 @@ impl CallReader<'_> {
             ..ValidEvent::default()
         };
         let properties = made.iter().map(|member| (member.name.as_ref(), member.value));
+        let position = request.request.builder.position();
         self.processor.encode(&valid, properties, &mut request.request);
+        request.adjust_event(position, adjusted);
         self.push_changes(&headings, &changes, "", request);
         Ok(())
     }

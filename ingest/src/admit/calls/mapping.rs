@@ -100,7 +100,7 @@ pub(super) fn without_dollar(name: &str) -> Cow<'_, str> {
     }
 }
 
-fn text_of<'a>(field: &Field<'a>) -> &'a str {
+pub(super) fn text_of<'a>(field: &Field<'a>) -> &'a str {
     match field {
         Field::Text(text) => text,
         _ => "",

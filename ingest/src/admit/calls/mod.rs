@@ -5,6 +5,7 @@
 //! reads what it says of a person. The parser, the limits of [`properties`](super::properties) and the encoding are those
 //! of tracked events; only names, and how a batch is laid out, differ. A call that breaks a rule is rejected alone.
 
+mod adjusted;
 mod call;
 mod event;
 mod mapping;
@@ -31,10 +32,12 @@ use super::{
     properties::Properties,
     recover::known_name,
 };
+use adjusted::CallNotes;
 use call::{Call, FieldNames, POSTHOG, SEGMENT};
 use mapping::Meaning;
 use recover::RecoveredCall;
 
+pub use adjusted::{AdjustedCalls, Adjustments, LiveNotes};
 pub use write_key::write_key;
 
 /// Rejected calls of one request that are named; the others are counted.
@@ -112,17 +115,6 @@ pub struct CallRules {
     pub phone_fault: fn(&str) -> Option<String>,
 }
 
-/// What was changed about valid calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Adjustments {
-    /// Names that were replaced by those that are used here.
-    pub renamed: u64,
-    /// Parts of contexts that break a limit of properties.
-    pub cut: u64,
-    /// Traits without a user, and those that a key may not set.
-    pub dropped: u64,
-}
-
 /// The verdict on a request of calls.
 #[derive(Debug)]
 pub struct AdmittedCalls {
@@ -136,6 +128,8 @@ pub struct AdmittedCalls {
     pub rejected_count: usize,
     /// What was changed about the accepted ones.
     pub adjusted: Adjustments,
+    /// What listeners are shown of them; none without a listener.
+    pub notes: Option<LiveNotes>,
     /// The events; none when there is no new one.
     pub events: Option<Batch>,
     /// What the calls say of profiles; none when they say nothing.
@@ -161,11 +155,28 @@ struct CallRequest<'c> {
     profiles: ProfileBatchBuilder,
     processed: usize,
     adjusted: Adjustments,
+    notes: Option<CallNotes>,
     rejected: Vec<Rejected>,
     rejected_count: usize,
 }
 
 impl CallRequest<'_> {
+    /// Counts what was changed about the event at this position.
+    fn adjust_event(&mut self, position: usize, adjusted: Adjustments) {
+        self.adjusted += adjusted;
+        if let Some(notes) = &mut self.notes {
+            notes.event(&self.request.builder, position, adjusted);
+        }
+    }
+
+    /// Likewise about the change of a profile at this position.
+    fn adjust_profile_call(&mut self, position: usize, adjusted: Adjustments) {
+        self.adjusted += adjusted;
+        if let Some(notes) = &mut self.notes {
+            notes.profile_call(&self.profiles, position, adjusted);
+        }
+    }
+
     fn reject(&mut self, place: CallPlace<'_>, call: &Call<'_, '_>, errors: Vec<String>) {
         self.rejected_count += 1;
         if self.rejected.len() == REJECTED_NAMED_MAX {
@@ -221,6 +232,7 @@ impl Admitter {
             profiles: ProfileBatchBuilder::default(),
             processed: 0,
             adjusted: Adjustments::default(),
+            notes: context.is_watched.then(CallNotes::default),
             rejected: Vec::new(),
             rejected_count: 0,
         };
@@ -242,7 +254,14 @@ impl Admitter {
 
     fn conclude_calls(&self, request: CallRequest<'_>) -> AdmittedCalls {
         let CallRequest {
-            request, profiles, processed, adjusted, rejected, rejected_count, ..
+            request,
+            profiles,
+            processed,
+            adjusted,
+            notes,
+            rejected,
+            rejected_count,
+            ..
         } = request;
         let Context { workspace_id, received_at_ms, sequence, .. } = *request.context;
         let Admitted { accepted, batch, claims, .. } =
@@ -257,6 +276,7 @@ impl Admitter {
             rejected,
             rejected_count,
             adjusted,
+            notes: notes.map(|notes| notes.finish(workspace_id, received_at_ms)),
             events: batch,
             profiles: profiles.finish(workspace_id, received_at_ms, first_seq),
             claims,
@@ -344,8 +364,8 @@ impl Admitter {
         let read = recovery_parser.parse(recovered.text().as_bytes(), |nodes| {
             let mut call = Call::default();
             call.read(nodes, request.rules.protocol);
-            request.adjusted.cut += recovered.mark(&mut call);
-            reader.take(&call, place, request);
+            recovered.mark(&mut call);
+            reader.take(&mut call, place, request);
             call.has_fields
         });
         read.unwrap_or_else(|| {
@@ -432,16 +452,24 @@ impl CallReader<'_> {
     ) -> bool {
         let mut call = Call::default();
         call.read(nodes, request.rules.protocol);
-        self.take(&call, place, request);
+        self.take(&mut call, place, request);
         call.has_fields
     }
 
     /// Validates a call and encodes what it becomes.
-    fn take(&mut self, call: &Call<'_, '_>, place: CallPlace<'_>, request: &mut CallRequest<'_>) {
+    fn take(
+        &mut self,
+        call: &mut Call<'_, '_>,
+        place: CallPlace<'_>,
+        request: &mut CallRequest<'_>,
+    ) {
         let CallRules { protocol, kind, .. } = request.rules;
         let taken = match mapping::meaning(call, protocol, kind) {
             Ok(Meaning::Event(name)) => self.event(call, &name, place, request),
-            Ok(Meaning::Identify) => self.identify(call, place, request),
+            Ok(Meaning::Identify) => {
+                call.take_traits_of_context();
+                self.identify(call, place, request)
+            }
             Ok(Meaning::Group) => self.group(call, place, request),
             Ok(Meaning::Alias) => self.alias(call, place, request),
             Err(error) => Err(vec![error]),

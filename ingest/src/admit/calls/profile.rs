@@ -5,19 +5,19 @@ use std::borrow::Cow;
 use crate::{
     model::limits::IDENTIFIER_CHARS_MAX,
     parse::members,
-    record::{ProfileCall, ProfileCallKind},
+    record::{ProfileBatchBuilder, ProfileCall, ProfileCallKind},
 };
 
 use super::{
     super::{
+        Context,
         element::{Field, Sent, field},
         event_ids,
         identifiers::text,
         properties::{Member, Optional, Properties},
-        sender::Sender,
         validate::{Moment, is_blank},
     },
-    Adjustments, CallPlace, CallReader, CallRequest, CallRules, Protocol,
+    Adjustments, CallKind, CallPlace, CallReader, CallRequest, CallRules, Protocol,
     call::{Call, Known, nodes_of},
     event::Headings,
     mapping,
@@ -99,18 +99,27 @@ impl CallReader<'_> {
     ) {
         let is_known_only = changes.is_known_only;
         if let Some(Addresses { email, phone }) = changes.set {
-            let call =
-                ProfileCall { is_known_only, anonymous_id, email, phone, ..ProfileCall::default() };
+            let sent_as = named(headings, "$set");
+            let call = ProfileCall {
+                is_known_only,
+                anonymous_id,
+                email,
+                phone,
+                sent_as,
+                ..ProfileCall::default()
+            };
             let attributes = std::mem::take(&mut self.profile.attributes);
             self.push(headings, ProfileCall { attributes: attributes.text(), ..call }, request);
             self.profile.attributes = attributes;
         }
         if let Some(Addresses { email, phone }) = changes.once {
+            let sent_as = named(headings, "$set_once");
             let call = ProfileCall {
                 is_once: true,
                 is_known_only,
                 email,
                 phone,
+                sent_as,
                 ..ProfileCall::default()
             };
             let attributes = std::mem::take(&mut self.profile.once);
@@ -127,21 +136,25 @@ impl CallReader<'_> {
         request: &mut CallRequest<'_>,
     ) -> Result<(), Vec<String>> {
         let mut errors = Vec::new();
-        let headings = Headings::read(call, place, request, &mut errors);
-        let mut adjusted = request.adjusted;
+        let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Identify);
+        let mut adjusted = Adjustments::default();
         let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
+        errors.extend(properties_fault(call, request.rules.protocol));
+        errors.extend(context_fault(call));
         check_scope(request.rules, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
         }
         if headings.user_id.is_empty() {
-            request.adjusted.dropped += traits_count(call);
+            self.push_without_user(&headings, traits_count(call), request);
             return Ok(());
         }
-        request.adjusted = adjusted;
         // Also without traits it names someone.
         changes.set.get_or_insert_default();
+        let position = request.profiles.position();
         self.push_changes(&headings, &changes, headings.anonymous_id, request);
+        request.adjust_profile_call(position, adjusted);
         Ok(())
     }
 
@@ -155,11 +168,14 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let protocol = request.rules.protocol;
         let names = protocol.names();
-        let headings = Headings::read(call, place, request, &mut errors);
+        let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, protocol, CallKind::Group);
         let group_id = text(names.group_id, &call.group_id, IDENTIFIER_CHARS_MAX, &mut errors);
-        if is_blank(&call.group_id) {
+        let unreadable = properties_fault(call, protocol);
+        if is_blank(&call.group_id) && unreadable.is_none() {
             errors.push(format!("{} is required", names.group_id));
         }
+        errors.extend(unreadable);
         check_scope(request.rules, &mut errors);
         // One at fault has its own message.
         let group = call.group.filter(|_| !group_id.is_empty());
@@ -177,7 +193,7 @@ impl CallReader<'_> {
             return Err(errors);
         }
         if headings.user_id.is_empty() {
-            request.adjusted.dropped += traits_count(call) + 1;
+            self.push_without_user(&headings, traits_count(call) + 1, request);
             return Ok(());
         }
         // PostHog's SDKs make an id up where none was given.
@@ -200,15 +216,18 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let names = request.rules.protocol.names();
         let mut headings = Headings::read(call, place, request, &mut errors);
+        headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Alias);
         let mut previous_id =
             text(names.previous_id, &call.previous_id, IDENTIFIER_CHARS_MAX, &mut errors);
+        let unreadable = properties_fault(call, request.rules.protocol);
         for (name, field) in
             [(names.previous_id, &call.previous_id), (names.user_id, &call.user_id)]
         {
-            if is_blank(field) {
+            if is_blank(field) && unreadable.is_none() {
                 errors.push(format!("{name} is required"));
             }
         }
+        errors.extend(unreadable);
         check_scope(request.rules, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -224,6 +243,25 @@ impl CallReader<'_> {
         Ok(())
     }
 
+    /// Counts the traits of a call without a user, and shows the call to listeners.
+    fn push_without_user(
+        &mut self,
+        headings: &Headings<'_>,
+        dropped: u64,
+        request: &mut CallRequest<'_>,
+    ) {
+        let adjusted = Adjustments { dropped, ..Adjustments::default() };
+        request.adjusted += adjusted;
+        let context = request.request.context;
+        if let Some(notes) = &mut request.notes {
+            let position = notes.without_user.position();
+            let anonymous_id = headings.anonymous_id;
+            let call = ProfileCall { anonymous_id, ..ProfileCall::default() };
+            self.push_into(&mut notes.without_user, headings, call, context);
+            notes.without_user(position, adjusted);
+        }
+    }
+
     /// Adds a call under its headings.
     fn push(
         &mut self,
@@ -231,7 +269,17 @@ impl CallReader<'_> {
         call: ProfileCall<'_>,
         request: &mut CallRequest<'_>,
     ) {
-        let sender = request.request.context.sender;
+        self.push_into(&mut request.profiles, headings, call, request.request.context);
+    }
+
+    fn push_into(
+        &mut self,
+        builder: &mut ProfileBatchBuilder,
+        headings: &Headings<'_>,
+        call: ProfileCall<'_>,
+        context: &Context<'_>,
+    ) {
+        let sender = context.sender;
         let mut minted = [0; event_ids::TEXT_BYTES];
         let sent = match headings.message_id {
             "" => self.processor.event_ids.mint(&mut minted),
@@ -239,16 +287,31 @@ impl CallReader<'_> {
         };
         let timestamp_ms = match headings.moment {
             Moment::Sent(ms) | Moment::Corrected(ms) => ms,
-            Moment::Received => request.request.context.received_at_ms,
+            Moment::Received => context.received_at_ms,
         };
-        request.profiles.push(&ProfileCall {
+        builder.push(&ProfileCall {
             timestamp_ms,
-            is_public: matches!(sender, Sender::App { .. }),
+            is_public: sender.is_public(),
             call_id: sender.event_id(sent, &mut self.profile.call_id),
             user_id: headings.user_id,
+            sent_as: named(headings, call.sent_as),
+            key_id: context.key_id,
             ..call
         });
     }
+}
+
+/// What a call is named in its protocol.
+fn sent_as<'a>(call: &Call<'_, 'a>, protocol: Protocol, kind: CallKind) -> &'a str {
+    match protocol {
+        Protocol::Segment => kind.as_str(),
+        Protocol::PostHog => mapping::text_of(&call.event),
+    }
+}
+
+/// Likewise, where the call is nothing but a change of a profile; else that of the part which is.
+fn named<'a>(headings: &Headings<'a>, part: &'a str) -> &'a str {
+    if headings.sent_as.is_empty() { part } else { headings.sent_as }
 }
 
 /// What traits are read with.
@@ -267,7 +330,7 @@ impl Reading<'_, '_> {
         name: &str,
     ) -> Option<Addresses<'a>> {
         let rules = self.request.rules;
-        let is_public = matches!(self.request.request.context.sender, Sender::App { .. });
+        let is_public = self.request.request.context.sender.is_public();
         let mut addresses = Addresses::default();
         let nodes = nodes_of(sent);
         for (key, value) in members(nodes) {
@@ -313,6 +376,22 @@ fn traits_fault(sent: &Sent<'_, '_>, attributes: &Properties, name: &str) -> Opt
         Sent::Other => Some(format!("{name} must be an object")),
         Sent::Absent | Sent::Object { .. } => attributes.fault().map(renamed),
     }
+}
+
+/// What is wrong with the properties of a call of PostHog: ids and traits would be lost with them.
+fn properties_fault(call: &Call<'_, '_>, protocol: Protocol) -> Option<String> {
+    match (protocol, &call.properties) {
+        (Protocol::PostHog, Sent::Refused(reason)) => Some(reason.clone()),
+        (Protocol::PostHog, Sent::Other) => Some("properties must be an object".to_owned()),
+        _ => None,
+    }
+}
+
+/// What is wrong with the context of a call that has no traits beside it: they would be lost with it.
+fn context_fault(call: &Call<'_, '_>) -> Option<String> {
+    let fault = call.context_fault.as_ref().filter(|_| matches!(call.traits, Sent::Absent))?;
+    // Rules are worded for properties, which the message begins with.
+    Some(fault.replacen("properties", "context", 1))
 }
 
 fn object<'t, 'a>(sent: &Sent<'t, 'a>) -> Option<&'t [simd_json::Node<'a>]> {

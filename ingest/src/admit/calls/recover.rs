@@ -59,14 +59,12 @@ impl RecoveredCall {
         &self.text
     }
 
-    /// Marks what could not be parsed on the call read from [`text`](Self::text); gives the number of optional
-    /// fields that are left out.
-    pub(super) fn mark(&self, call: &mut Call<'_, '_>) -> u64 {
-        let mut left_out = 0;
+    /// Marks what could not be parsed on the call read from [`text`](Self::text).
+    pub(super) fn mark(&self, call: &mut Call<'_, '_>) {
         for name in &self.unpaired {
             match call.field_mut(name) {
                 Some(slot) => *slot = Field::Unpaired,
-                None => left_out += 1,
+                None => call.left_out += 1,
             }
         }
         for Refused { name, reason } in &self.refused {
@@ -74,10 +72,12 @@ impl RecoveredCall {
                 "properties" => call.properties = Sent::Refused(reason.clone()),
                 "traits" | "$set" => call.traits = Sent::Refused(reason.clone()),
                 "$set_once" => call.once = Sent::Refused(reason.clone()),
-                _ => left_out += 1,
+                _ => {
+                    call.context_fault = Some(reason.clone());
+                    call.left_out += 1;
+                }
             }
         }
         call.has_fields |= !self.unpaired.is_empty() || !self.refused.is_empty();
-        left_out
     }
 }

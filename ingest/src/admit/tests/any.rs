@@ -63,7 +63,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..64)) {
         let node = Node::default();
-        let context = Context { workspace_id: WORKSPACE, received_at_ms: NOW_MS, window: &node.window, sequence: &node.sequence, sender: Sender::Server };
+        let context = Context { workspace_id: WORKSPACE, key_id: "key", is_watched: false, received_at_ms: NOW_MS, window: &node.window, sequence: &node.sequence, sender: Sender::Server };
         drop(Admitter::default().admit(&bytes, &context));
     }
 
@@ -73,7 +73,7 @@ proptest! {
         flips in vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
         let node = Node::default();
-        let context = Context { workspace_id: WORKSPACE, received_at_ms: NOW_MS, window: &node.window, sequence: &node.sequence, sender: Sender::Server };
+        let context = Context { workspace_id: WORKSPACE, key_id: "key", is_watched: false, received_at_ms: NOW_MS, window: &node.window, sequence: &node.sequence, sender: Sender::Server };
         let event = json!({"userId": "u", "eventName": "Order Completed", "clientEventId": "c", "timestamp": "2026-01-01T00:00:00Z", "properties": properties});
         let mut body = format!("[{event},{event}]").into_bytes();
         for (index, byte) in flips {

@@ -35,6 +35,8 @@ impl Node {
     ) -> Result<Admitted, BodyError> {
         let context = Context {
             workspace_id: WORKSPACE,
+            key_id: "key",
+            is_watched: false,
             received_at_ms: now_ms,
             window: &self.window,
             sequence: &self.sequence,

@@ -96,6 +96,8 @@ fn bodies_of_the_wrong_shape_are_refused_as_a_whole() {
     let node = Node::default();
     let context = Context {
         workspace_id: WORKSPACE,
+        key_id: "key",
+        is_watched: false,
         received_at_ms: NOW_MS,
         window: &node.window,
         sequence: &node.sequence,

@@ -174,6 +174,7 @@ fn blank_item() -> Markup {
                     strong data-slot="name" {}
                     span class="quiet" data-slot="user" {}
                     span class="fault" data-slot="reason" {}
+                    span class="quiet" data-slot="adjusted" {}
                     time class="quiet" data-slot="time" datetime="1970-01-01" {}
                 }
                 p { a data-slot="person" href="/console/people" { "Open the person" } }

@@ -11,7 +11,7 @@ use axum::{
 };
 use futures_util::stream;
 use http::{HeaderName, HeaderValue, header::CACHE_CONTROL};
-use ingest::rejected::KeptRejection;
+use ingest::{admit::calls::Adjustments, rejected::KeptRejection};
 use kernel::{Timestamp, fields::Words};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -88,6 +88,10 @@ pub(super) struct LiveEvent {
     received_at: Timestamp,
     /// The id of the key it was sent with.
     key_id: String,
+    /// What was changed about an accepted call of an event SDK; missing where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    adjusted: Option<Adjusted>,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -96,6 +100,24 @@ pub(super) struct LiveEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     body: Option<String>,
+}
+
+/// What was changed about a call of an event SDK.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LiveAdjusted)]
+struct Adjusted {
+    /// Names that were replaced by those that are used here.
+    renamed: u64,
+    /// Parts of its context that break a limit of properties.
+    cut: u64,
+    /// Traits without a user, and those that its key may not set.
+    dropped: u64,
+}
+
+impl From<Adjustments> for Adjusted {
+    fn from(Adjustments { renamed, cut, dropped }: Adjustments) -> Self {
+        Self { renamed, cut, dropped }
+    }
 }
 
 /// The data of an event of the type `sampled`.
@@ -122,6 +144,7 @@ impl From<AcceptedEvent> for LiveEvent {
             timestamp: Some(event.timestamp),
             received_at: event.received_at,
             key_id: event.key_id,
+            adjusted: event.adjusted.map(Adjusted::from),
             reason: None,
             body: None,
         }
@@ -141,6 +164,7 @@ impl From<&KeptRejection> for LiveEvent {
             timestamp: None,
             received_at: Timestamp::from_millis(event.at_ms),
             key_id: event.key_id.clone(),
+            adjusted: None,
             reason: Some(event.reason.clone()),
             body: Some(event.body.clone()),
         }

@@ -11,7 +11,10 @@ use web::{
     http::{ApiResult, FromQuery, Query, QueryFields},
 };
 
-use crate::events::{model::rejected::RefusedEvent, ops};
+use crate::events::{
+    model::rejected::{RefusedEvent, WantedRefusals},
+    ops,
+};
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list_rejected_events))
@@ -21,20 +24,19 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 const LIMIT_DEFAULT: i64 = 100;
 const LIMIT_MAX: i64 = 1_000;
 
+/// No workspace has as many.
+const OFFSET_MAX: i64 = 100_000;
+
 /// The query string of a request for refused events.
 #[derive(Debug)]
-pub(super) struct RejectedQuery {
-    since: Option<Timestamp>,
-    limit: u32,
-}
+pub(super) struct RejectedQuery(WantedRefusals);
 
 impl FromQuery for RejectedQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let limit = query.integer("limit", LIMIT_DEFAULT, 1..=LIMIT_MAX);
-        Self {
-            since: query.timestamp("since", DayEdge::Start),
-            limit: u32::try_from(limit).unwrap_or_default(),
-        }
+        let since = query.timestamp("since", DayEdge::Start);
+        let offset = query.integer("offset", 0, 0..=OFFSET_MAX);
+        Self(WantedRefusals { since: since.unwrap_or(Timestamp::from_millis(0)), offset, limit })
     }
 }
 
@@ -59,9 +61,10 @@ struct ListedRejection {
     /// The id that its sender gave it: `clientEventId`, `messageId` or `uuid`.
     message_id: Option<String>,
     reason: String,
-    /// The id of the key it was sent with; empty for what was refused after it was acknowledged.
+    /// The id of the key it was sent with.
     key_id: String,
-    /// Its text as it was sent, cut after 2,048 bytes; likewise empty.
+    /// Its text as it was sent, cut after 2,048 bytes. Of what was refused after it was acknowledged, a JSON object made of
+    /// what it said.
     body: String,
 }
 
@@ -79,7 +82,11 @@ impl From<RefusedEvent> for ListedRejection {
     }
 }
 
-/// Lists the events that were refused in the last seven days, newest first: of each workspace the newest 1,000.
+/// Lists the events that were refused in the last seven days, newest first: of each workspace the newest 10,000 of its
+/// servers and the newest 1,000 of those with SDK keys.
+///
+/// Where not all fit into an answer, half of it is kept for either, since anyone can send with an SDK key; `offset` leads to
+/// the others.
 #[utoipa::path(
     get,
     path = "/events/rejected",
@@ -87,15 +94,16 @@ impl From<RefusedEvent> for ListedRejection {
     params(
         ("since" = Option<kernel::schema::QueryMoment>, Query, description = "ISO 8601, inclusive; default seven days ago"),
         ("limit" = Option<u32>, Query, description = "default 100, at most 1000"),
+        ("offset" = Option<u32>, Query, description = "default 0"),
     ),
     responses((status = 200, body = RejectedList))
 )]
 async fn list_rejected_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsRead>,
-    Query(query): Query<RejectedQuery>,
+    Query(RejectedQuery(wanted)): Query<RejectedQuery>,
 ) -> ApiResult<Json<RejectedList>> {
-    let found = ops::rejected::list(&app, caller.workspace(), query.since, query.limit).await?;
+    let found = ops::rejected::list(&app, caller.workspace(), wanted).await?;
     let data = found.events.into_iter().map(ListedRejection::from).collect();
     Ok(Json(RejectedList { data, total: found.total }))
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ingest::{
+    admit::calls::Adjustments,
     record::{BatchHeader, EventView, ProfileCall},
     rejected::KeptRejection,
 };
@@ -44,6 +45,8 @@ pub struct AcceptedEvent {
     pub timestamp: Timestamp,
     pub received_at: Timestamp,
     pub key_id: String,
+    /// What was changed about it; none where nothing was.
+    pub adjusted: Option<Adjustments>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +79,7 @@ impl AcceptedEvent {
             timestamp: Timestamp::from_millis(event.timestamp_ms),
             received_at: Timestamp::from_millis(header.received_at_ms),
             key_id: key_id.to_owned(),
+            adjusted: None,
         }
     }
 
@@ -84,13 +88,14 @@ impl AcceptedEvent {
         let sent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Self {
             event_id: call.call_id.to_owned(),
-            name: call.kind.as_str().to_owned(),
+            name: call.name().to_owned(),
             user_id: sent(call.user_id),
             anonymous_id: sent(call.anonymous_id),
             properties: ShownProperties::of(&properties_of(call)),
             timestamp: Timestamp::from_millis(call.timestamp_ms),
             received_at: Timestamp::from_millis(header.received_at_ms),
             key_id: key_id.to_owned(),
+            adjusted: None,
         }
     }
 }
@@ -122,7 +127,7 @@ impl LiveFilter {
     }
 
     pub fn accepts_profile_call(&self, call: &ProfileCall<'_>) -> bool {
-        self.name.as_ref().is_none_or(|name| name == call.kind.as_str())
+        self.name.as_ref().is_none_or(|name| name == call.name())
             && self.user.as_ref().is_none_or(|user| user == call.user_id)
     }
 

@@ -28,3 +28,12 @@ pub struct RefusedEvents {
     pub events: Vec<RefusedEvent>,
     pub total: u64,
 }
+
+/// Which refused events are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedRefusals {
+    pub since: Timestamp,
+    pub limit: i64,
+    /// So many of them are left out.
+    pub offset: i64,
+}

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ingest::{
+    admit::calls::AdjustedCalls,
     live::{Arrival, ListenError, Listener, Wanted},
     record::{Batch, BatchKind},
     rejected::KeptRejection,
@@ -95,21 +96,24 @@ impl LiveWatch {
                     }
                 }
                 arrival = self.listener.next() => match arrival? {
-                    Arrival::Accepted { batch, key_id } => self.show_accepted(&batch, &key_id),
+                    Arrival::Accepted { batch, key_id, adjusted } => {
+                        self.show_accepted(&batch, &key_id, adjusted.as_deref());
+                    }
                     Arrival::Rejected(event) => self.show_rejected(event),
                 }
             }
         }
     }
 
-    fn show_accepted(&mut self, batch: &Batch, key_id: &str) {
+    fn show_accepted(&mut self, batch: &Batch, key_id: &str, adjusted: Option<&AdjustedCalls>) {
         let header = batch.header();
         if header.kind == BatchKind::Profiles {
             for call in batch.profile_calls() {
                 let is_wanted = self.filter.accepts_profile_call(&call) && self.has_room();
                 if is_wanted && self.shown.insert_profile_call(&call) {
-                    let call = AcceptedEvent::of_profile_call(&call, header, key_id);
-                    self.show(LiveUpdate::Accepted(call));
+                    let adjusted = adjusted.and_then(|it| it.of_profile_call(&call));
+                    let shown = AcceptedEvent::of_profile_call(&call, header, key_id);
+                    self.show(LiveUpdate::Accepted(AcceptedEvent { adjusted, ..shown }));
                 }
             }
             return;
@@ -117,7 +121,9 @@ impl LiveWatch {
         for event in batch.events() {
             let is_wanted = self.filter.accepts(&event) && self.has_room();
             if is_wanted && self.shown.insert(&event) {
-                self.show(LiveUpdate::Accepted(AcceptedEvent::of(&event, header, key_id)));
+                let adjusted = adjusted.and_then(|it| it.of_event(&event));
+                let shown = AcceptedEvent::of(&event, header, key_id);
+                self.show(LiveUpdate::Accepted(AcceptedEvent { adjusted, ..shown }));
             }
         }
     }

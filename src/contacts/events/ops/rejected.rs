@@ -9,7 +9,7 @@ use supervisor::{Backoff, Heartbeat};
 use web::Services;
 
 use crate::events::{
-    model::rejected::{LISTED_FOR, RefusedEvents},
+    model::rejected::{LISTED_FOR, RefusedEvents, WantedRefusals},
     store::rejected as store,
 };
 
@@ -86,19 +86,17 @@ pub async fn list_late(
     Ok(())
 }
 
-/// The newest refused events of a workspace since a time, of the last seven days, and the number of all of them.
+/// The newest refused events of a workspace, of the last seven days, and the number of all since a time.
 ///
 /// # Errors
 /// When the store is away.
 pub async fn list(
     app: &Services,
     workspace: WorkspaceId,
-    since: Option<Timestamp>,
-    limit: u32,
+    wanted: WantedRefusals,
 ) -> Result<RefusedEvents> {
-    let oldest = listed_since(app.clock().now());
-    let since = since.map_or(oldest, |since| since.max(oldest));
-    store::list(app.db(), workspace, since, limit).await
+    let since = wanted.since.max(listed_since(app.clock().now()));
+    store::list(app.db(), workspace, WantedRefusals { since, ..wanted }).await
 }
 
 /// Since when refused events are listed.

@@ -22,8 +22,12 @@ pub struct TrackKey {
 }
 
 impl TrackKey {
-    pub fn source(&self) -> EventSource<'_> {
-        EventSource { workspace_id: self.workspace.uuid(), key_id: self.id.as_str() }
+    fn source(&self, sender: Sender<'_>) -> EventSource<'_> {
+        EventSource {
+            workspace_id: self.workspace.uuid(),
+            key_id: self.id.as_str(),
+            is_public: sender.is_public(),
+        }
     }
 }
 
@@ -40,7 +44,7 @@ pub async fn track<const MAX_BYTES: usize>(
 ) -> Result<Answer> {
     let JsonBytes { bytes, held } = body;
     let received_at_ms = app.clock().now().millis();
-    let answer = app.intake().track_from(sender, key.source(), bytes, received_at_ms).await;
+    let answer = app.intake().track_from(sender, key.source(sender), bytes, received_at_ms).await;
     // The memory stays accounted for until the write path has released the body.
     drop(held);
     answer.map_err(refusal)
@@ -60,7 +64,7 @@ pub async fn track_calls<const MAX_BYTES: usize>(
 ) -> Result<()> {
     let RawBytes { bytes, held } = body;
     let received_at_ms = app.clock().now().millis();
-    let origin = CallOrigin { sender, source: key.source(), rules };
+    let origin = CallOrigin { sender, source: key.source(sender), rules };
     let answer = app.intake().track_calls(origin, bytes, received_at_ms).await;
     drop(held);
     answer.map(drop).map_err(refusal)
@@ -96,7 +100,10 @@ pub async fn track_inline(
     let answer = match serde_json::to_vec(events) {
         Ok(body) => {
             let received_at_ms = app.clock().now().millis();
-            app.intake().track(key.source(), body, received_at_ms).await.map_err(refusal)
+            app.intake()
+                .track(key.source(Sender::Server), body, received_at_ms)
+                .await
+                .map_err(refusal)
         }
         Err(fault) => Err(Error::internal(fault)),
     };

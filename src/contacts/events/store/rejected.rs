@@ -8,10 +8,12 @@ use kernel::{Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::events::model::rejected::{RefusedEvent, RefusedEvents};
+use crate::events::model::rejected::{RefusedEvent, RefusedEvents, WantedRefusals};
 
-/// Refused events of one workspace that are listed: the newest.
-const LISTED_MAX: i64 = 1_000;
+/// Refused events of one workspace that are listed of its servers: the newest.
+const LISTED_OF_SERVERS_MAX: i64 = 10_000;
+/// Likewise of those with public keys. Anyone can send with such a key, so that they take no room from servers.
+const LISTED_OF_PUBLIC_MAX: i64 = 1_000;
 
 /// Waits until no other process stores refused events, and keeps others waiting for the rest of the transaction.
 async fn lock(connection: &mut PgConnection) -> Result<()> {
@@ -35,8 +37,8 @@ pub(crate) async fn store(connection: &mut PgConnection, batch: &RejectedBatch) 
     trim(connection, &workspaces).await
 }
 
-/// Stores refused events of one workspace, and returns them, but for those that are listed already: with the same id,
-/// user and reason.
+/// Stores refused events of one workspace, and returns them, but for those that are listed already: with the same key,
+/// id, user and reason.
 pub(crate) async fn store_new(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -46,13 +48,14 @@ pub(crate) async fn store_new(
     let column = Columns::of(&events);
     let listed = sqlx::query_scalar!(
         r#"select wish.place as "place!"
-           from unnest($2::text[], $3::text[], $4::text[]) with ordinality
-               as wish (client_event_id, user_id, reason, place)
+           from unnest($2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
+               as wish (key_id, client_event_id, user_id, reason, place)
            where exists (
                select from rejected_event e
-               where e.workspace_id = $1 and e.client_event_id = wish.client_event_id
+               where e.workspace_id = $1 and e.key_id = wish.key_id and e.client_event_id = wish.client_event_id
                    and e.user_id = wish.user_id and e.reason = wish.reason)"#,
         workspace.uuid(),
+        &column.keys as _,
         &column.event_ids as _,
         &column.users as _,
         &column.reasons as _,
@@ -76,13 +79,13 @@ async fn insert(connection: &mut PgConnection, events: &[Arc<KeptRejection>]) ->
     let column = Columns::of(events);
     sqlx::query!(
         "insert into rejected_event
-             (workspace_id, rejected_at, key_id, name, user_id, client_event_id, reason, body)
+             (workspace_id, rejected_at, key_id, name, user_id, client_event_id, reason, body, is_public)
          select e.workspace_id, e.rejected_at, e.key_id, e.name, e.user_id, e.client_event_id, e.reason,
-             e.body
+             e.body, e.is_public
          from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[],
-                 $7::text[], $8::text[])
+                 $7::text[], $8::text[], $9::boolean[])
              with ordinality
-             as e (workspace_id, rejected_at, key_id, name, user_id, client_event_id, reason, body, at)
+             as e (workspace_id, rejected_at, key_id, name, user_id, client_event_id, reason, body, is_public, at)
          join workspace w on w.id = e.workspace_id
          order by e.at",
         &column.workspaces,
@@ -93,6 +96,7 @@ async fn insert(connection: &mut PgConnection, events: &[Arc<KeptRejection>]) ->
         &column.event_ids as _,
         &column.reasons as _,
         &column.bodies as _,
+        &column.are_public,
     )
     .execute(connection)
     .await?;
@@ -110,6 +114,7 @@ struct Columns<'a> {
     event_ids: Vec<Option<&'a str>>,
     reasons: Vec<&'a str>,
     bodies: Vec<&'a str>,
+    are_public: Vec<bool>,
 }
 
 impl<'a> Columns<'a> {
@@ -124,6 +129,7 @@ impl<'a> Columns<'a> {
             all.event_ids.push(event.event_id.as_deref());
             all.reasons.push(&event.reason);
             all.bodies.push(&event.body);
+            all.are_public.push(event.is_public);
         }
         all
     }
@@ -152,38 +158,39 @@ async fn count(connection: &mut PgConnection, batch: &RejectedBatch) -> Result<(
     Ok(())
 }
 
-/// Deletes the oldest events of these workspaces above the limit, and counts them.
+/// Deletes the oldest events of these workspaces above the limit of their senders, and counts them.
 async fn trim(connection: &mut PgConnection, workspaces: &[Uuid]) -> Result<()> {
     sqlx::query!(
         "with gone as (
              delete from rejected_event e
              using unnest($1::uuid[]) as w (id)
+             cross join (values (false, $2::bigint), (true, $3::bigint)) as senders (is_public, listed_max)
              cross join lateral (
                  select n.rejected_at, n.id from rejected_event n
-                 where n.workspace_id = w.id
+                 where n.workspace_id = w.id and n.is_public = senders.is_public
                  order by n.rejected_at desc, n.id desc
-                 offset $2 limit 1) newest_over
-             where e.workspace_id = w.id
+                 offset senders.listed_max limit 1) newest_over
+             where e.workspace_id = w.id and e.is_public = senders.is_public
                  and (e.rejected_at, e.id) <= (newest_over.rejected_at, newest_over.id)
              returning e.workspace_id, e.rejected_at)
          insert into rejected_event_unlisted as u (workspace_id, hour, events)
          select workspace_id, date_trunc('hour', rejected_at, 'UTC'), count(*) from gone group by 1, 2
          on conflict (workspace_id, hour) do update set events = u.events + excluded.events",
         workspaces,
-        LISTED_MAX,
+        LISTED_OF_SERVERS_MAX,
+        LISTED_OF_PUBLIC_MAX,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// The newest refused events of a workspace since a time, and the number of all since then; of those that are not
-/// listed all of an hour count.
+/// The newest refused events of a workspace, and the number of all since a time; of those that are not listed all of an
+/// hour count. Where not all fit, half of the list is kept for the servers and half for public senders.
 pub(crate) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
-    since: Timestamp,
-    limit: u32,
+    wanted: WantedRefusals,
 ) -> Result<RefusedEvents> {
     // One statement, so that both are of one moment.
     let rows = sqlx::query!(
@@ -195,14 +202,20 @@ pub(crate) async fn list(
                    + (select coalesce(sum(events), 0)::bigint from rejected_event_unlisted
                       where workspace_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC')) as total) t
            left join lateral (
-               select * from rejected_event
-               where workspace_id = $1 and rejected_at >= $2
-               order by rejected_at desc, id desc
-               limit $3) e on true
+               select newest.* from (values (false), (true)) as senders (is_public)
+               cross join lateral (
+                   select r.*, row_number() over (order by r.rejected_at desc, r.id desc) as place
+                   from rejected_event r
+                   where r.workspace_id = $1 and r.is_public = senders.is_public and r.rejected_at >= $2
+                   order by r.rejected_at desc, r.id desc
+                   limit $3::bigint + $4::bigint) newest
+               order by newest.place, newest.rejected_at desc, newest.id desc
+               limit $3 offset $4) e on true
            order by e.rejected_at desc, e.id desc"#,
         workspace.uuid(),
-        since.utc(),
-        i64::from(limit),
+        wanted.since.utc(),
+        wanted.limit,
+        wanted.offset,
     )
     .fetch_all(db)
     .await?;

@@ -34,8 +34,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Calls whose keys are looked up together.
 const PAGE: usize = 1_000;
-/// Why a call is listed that the store refuses for a reason of its own.
-const NOT_STORED: &str = "it could not be stored";
 /// Attempts at a step that fails for another reason than an unavailable store.
 const TRIES_MAX: u32 = 3;
 
@@ -52,7 +50,7 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
     let keys: Vec<CallKey> = calls.iter().map(key).collect();
     let known = retried(workspace, || calls::known(app.db(), workspace, &keys)).await;
     let Some(Tried::Done(known)) = known else {
-        count("failed", calls.len() as u64);
+        failed(app, workspace, calls.iter().copied()).await;
         return true;
     };
     let (repeated, others): (Vec<_>, Vec<_>) =
@@ -104,7 +102,7 @@ async fn ids_of(app: &Services, workspace: WorkspaceId, calls: &[&ProfileCall<'_
 async fn in_parts(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Tried<()> {
     let mut todo = smaller(step);
     if todo.is_empty() {
-        failed(app, workspace, &step.calls()).await;
+        failed(app, workspace, step.all()).await;
     }
     while let Some(part) = todo.pop() {
         // The calls of a part follow one another.
@@ -114,7 +112,7 @@ async fn in_parts(app: &Services, workspace: WorkspaceId, step: &Step<'_>) -> Tr
             None => {
                 let parts = smaller(&part);
                 if parts.is_empty() {
-                    failed(app, workspace, &part.calls()).await;
+                    failed(app, workspace, part.all()).await;
                 }
                 todo.extend(parts);
             }
@@ -137,14 +135,6 @@ fn smaller<'c>(step: &Step<'c>) -> Vec<Step<'c>> {
             vec![Step::Changes(second.to_vec()), Step::Changes(first.to_vec())]
         }
     }
-}
-
-/// Counts and lists calls that cannot be applied.
-async fn failed(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'_>]) {
-    count("failed", calls.len() as u64);
-    let refusals: Vec<Refusal<'_>> =
-        calls.iter().map(|call| Refusal { call: *call, reason: NOT_STORED.to_owned() }).collect();
-    retried(workspace, || refusals::list(app, workspace, &refusals)).await;
 }
 
 /// The outcome of work that was retried.
@@ -188,12 +178,29 @@ where
 }
 
 impl<'c> Step<'c> {
-    fn calls(&self) -> Vec<ProfileCall<'c>> {
-        match self {
-            Self::Changes(changes) => changes.iter().flat_map(|it| &it.calls).copied().collect(),
-            Self::Join(call) => vec![*call],
-        }
+    /// Number of its calls.
+    fn calls(&self) -> u64 {
+        self.all().count() as u64
     }
+
+    fn all(&self) -> impl Iterator<Item = ProfileCall<'c>> {
+        let (changes, join) = match self {
+            Self::Changes(changes) => (changes.as_slice(), None),
+            Self::Join(call) => (&[][..], Some(*call)),
+        };
+        changes.iter().flat_map(|change| &change.calls).copied().chain(join)
+    }
+}
+
+/// Counts and lists calls that cannot be applied.
+async fn failed<'c>(
+    app: &Services,
+    workspace: WorkspaceId,
+    calls: impl Iterator<Item = ProfileCall<'c>>,
+) {
+    let refusals: Vec<Refusal<'_>> = calls.map(Refusal::of_fault).collect();
+    count("failed", refusals.len() as u64);
+    retried(workspace, || refusals::list(app, workspace, &refusals)).await;
 }
 
 fn count(outcome: &'static str, calls: u64) {
@@ -215,7 +222,7 @@ async fn context(app: &Services, workspace: WorkspaceId) -> Result<Option<WriteC
 async fn try_step(app: &Services, workspace: WorkspaceId, step: &Step<'_>, ids: Ids) -> Result<()> {
     let Some(context) = context(app, workspace).await? else {
         // The workspace is gone.
-        count("no_profile", step.calls().len() as u64);
+        count("no_profile", step.calls());
         return Ok(());
     };
     match step {
@@ -297,7 +304,7 @@ async fn link_each<'c>(context: WriteContext<'_>, links: &[WantedLink<'c>]) -> V
         match tried(context.tenant.workspace, 1, link_alone).await {
             Some(Tried::Done(refused)) => refusals.extend(refused),
             Some(Tried::Conflict) | None => {
-                refusals.push(Refusal { call: link.call, reason: NOT_STORED.to_owned() });
+                refusals.push(Refusal::of_fault(link.call));
             }
         }
     }

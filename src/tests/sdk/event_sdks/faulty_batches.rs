@@ -89,6 +89,31 @@ async fn the_key_of_the_head_counts_and_no_other_workspace_sees_anything() {
     events(&here, "ann", 1).await;
 }
 
+#[tokio::test]
+async fn what_cannot_be_read_of_a_change_of_a_person_is_refused_with_the_reason() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    // Half of a surrogate pair.
+    let unreadable = r#"{"a":"\ud83d","$set":{"plan":"pro"},"traits":{"plan":"pro"}}"#;
+    let people = ["$identify", "$set", "$groupidentify", "$create_alias"];
+    let calls = people.map(|name| {
+        format!(r#"{{"event":"{name}","distinct_id":"ann","properties":{unreadable}}}"#)
+    });
+    let body = format!(r#"{{"api_key":"{}","batch":[{}]}}"#, sender.key, calls.join(","));
+    sender.http.send(sender.request("/batch/").body(body), 200).await;
+    let listed = refused(&workspace, 4).await;
+    let fault = "properties.a must not contain unpaired surrogates";
+    assert_eq!(reasons(&listed), [fault; 4]);
+    let names: Vec<_> = listed.iter().rev().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, people);
+    let identify = format!(r#"{{"type":"identify","userId":"ann","context":{unreadable}}}"#);
+    let body = format!(r#"{{"batch":[{identify}]}}"#);
+    sender.http.send(sender.request("/v1/batch").body(body), 200).await;
+    let fault = "context.a must not contain unpaired surrogates";
+    assert_eq!(reasons(&refused(&workspace, 5).await)[4], fault);
+    assert!(search(&workspace, "ann").await.is_empty());
+}
+
 /// Sends an event twice, the second time a second later by the sender's clock, and gives its time.
 async fn arrived(
     workspace: &Workspace,

@@ -7,7 +7,7 @@ use super::{
     faulty_values::{Faulty, GROUP, PROPERTY, Reads, WHOLE, tried},
     *,
 };
-use Reads::{Anything, Email, Holder, Needed, Phone, Text, Time, Type};
+use Reads::{Anything, Email, Envelope, Holder, Needed, Phone, Text, Time, Type};
 
 /// Rows of one batch: as many refusals of one request are listed.
 const BATCH_ROWS: usize = 400;
@@ -162,7 +162,7 @@ fn posthog_kinds() -> Vec<Kind> {
     };
     let person = |own: Vec<Field>| {
         let mut fields = own;
-        fields.extend([field("distinct_id", Text), field("properties", Anything)]);
+        fields.extend([field("distinct_id", Text), field("properties", Envelope)]);
         fields.extend(traits());
         fields.push(field("$set.email", Email));
         fields

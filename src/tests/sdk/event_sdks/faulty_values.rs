@@ -32,6 +32,8 @@ pub(super) enum Reads {
     Property {
         levels: usize,
     },
+    /// An object of which known fields are read.
+    Envelope,
     /// An object with a field that the call needs.
     Holder,
 }
@@ -130,9 +132,16 @@ pub(super) fn tried(reads: Reads, row: usize) -> Vec<Faulty> {
             all.push(Faulty::bad(deep(levels + 1), &too_deep(levels)));
             all
         }
+        Reads::Envelope => {
+            let good = absent.into_iter().chain([deep(7), keys(201), json!({})].map(Some));
+            let wrong = [text(row, 300), json!([1]), json!(true), json!(5)];
+            good.map(Faulty::good)
+                .chain(wrong.map(|it| Faulty::bad(it, " must be an object")))
+                .collect()
+        }
         Reads::Holder => absent
             .into_iter()
-            .chain([json!("text"), json!([]), json!({})].map(Some))
+            .chain([Some(json!({}))])
             .map(|value| Faulty::bad(value, " is required"))
             .collect(),
     }

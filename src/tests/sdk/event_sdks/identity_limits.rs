@@ -245,7 +245,9 @@ async fn what_a_public_key_would_merge_in_circles_is_refused() {
         .map(|id| format!("alias {id}"))
         .collect();
     let mut ids = BTreeSet::new();
+    let key = app.key.split('_').nth(1).unwrap();
     for refusal in &listed {
+        assert_eq!(refusal["keyId"], key);
         assert_eq!(
             (&refusal["name"], &refusal["reason"]),
             (
@@ -290,4 +292,26 @@ async fn traits_without_room_are_refused_alone_and_name_the_limit() {
         ))
     };
     assert_eq!(found, [(&json!("2"), &reason(300)), (&json!("4"), &reason(201))]);
+    // Each with its key, and a sample of what it said.
+    let key = sender.key.split('_').nth(1).unwrap();
+    assert!(listed.iter().all(|it| it["keyId"] == key), "{listed:?}");
+    let sample =
+        json!({"type": "identify", "messageId": "4", "userId": "ann", "traits": traits(200..201)});
+    let body = listed[0]["body"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap(), sample);
+    let call = json!({"type": "group", "groupId": "acme", "userId": "ann", "traits": {"long": "x".repeat(3_000)}});
+    sender.batch(&[call]).await;
+    let body = json!({"api_key": sender.key, "batch": [
+        {"event": "Bought", "uuid": "5", "distinct_id": "ann", "$set_once": {"k200": 1}},
+        {"event": "$set", "uuid": "6", "distinct_id": "ann", "$set": {"k201": 1}}]});
+    sender.post("/batch/", &body, 200).await;
+    let listed = refused(&workspace, 5).await;
+    let names: Vec<_> = listed.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        BTreeSet::from_iter(&names),
+        BTreeSet::from([&"group", &"$set", &"$set_once", &"identify"])
+    );
+    let group = listed.iter().find(|it| it["name"] == "group").unwrap();
+    let body = group["body"].as_str().unwrap();
+    assert!(body.len() == 2_048 && body.starts_with(r#"{"type":"group","#), "{body}");
 }

@@ -97,7 +97,8 @@ async fn calls_of_posthogs_batch_are_shown_and_refused_ones_with_their_reason() 
     let key = key_id(&sender);
     let events = shown(&mut stream, 4).await;
     let accepted = json!({"status": "accepted", "eventId": "u1", "name": "Bought", "userId": "ann",
-        "properties": {"_lib": "posthog-node", "n": 1}, "timestamp": "2026-03-01T12:00:00.000Z", "keyId": key});
+        "properties": {"_lib": "posthog-node", "n": 1}, "timestamp": "2026-03-01T12:00:00.000Z", "keyId": key,
+        "adjusted": {"renamed": 1, "cut": 0, "dropped": 0}});
     assert_eq!(events[0], accepted);
     assert_eq!(
         (&events[1]["name"], &events[1]["userId"], &events[1]["anonymousId"]),
@@ -113,4 +114,57 @@ async fn calls_of_posthogs_batch_are_shown_and_refused_ones_with_their_reason() 
     assert_eq!(listed(&workspace, 2).await, refused);
     send(json!([bought, {"event": "Last", "distinct_id": "ann"}])).await;
     assert_eq!(stream.event().await["name"], "Last", "a retry is shown once");
+}
+
+#[tokio::test]
+async fn what_is_changed_about_calls_is_shown_with_them() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let mut stream = LiveStream::open(&workspace.api, "?status=accepted").await;
+    let deep = json!({"a": {"b": {"c": {"d": 1}}}});
+    let order = json!({"type": "track", "event": "Order Completed", "userId": "ann", "messageId": "m1",
+        "properties": {"order_id": "1", "$a": 1}, "context": {"deep": deep, "page": {"path": "/"}}});
+    let plain = json!({"type": "track", "event": "Plain", "userId": "ann", "messageId": "m2"});
+    let identify =
+        json!({"type": "identify", "userId": "ann", "messageId": "m3", "traits": {"$a": 1}});
+    let without_user = json!({"type": "identify", "anonymousId": "x", "messageId": "m4",
+        "traits": {"email": "x@example.test", "plan": "pro"}});
+    let group = json!({"type": "group", "groupId": "acme", "messageId": "m5"});
+    sender.batch(&[order, plain, without_user, identify, group]).await;
+    let adjusted =
+        |renamed, cut, dropped| json!({"renamed": renamed, "cut": cut, "dropped": dropped});
+    // Changes of profiles become durable by themselves; calls without a user follow.
+    let events = shown(&mut stream, 5).await;
+    let find = |id: &str| events.iter().find(|event| event["eventId"] == id).unwrap();
+    assert_eq!(find("m1")["adjusted"], adjusted(2, 1, 0));
+    assert!(find("m2").get("adjusted").is_none());
+    assert_eq!(find("m3")["adjusted"], adjusted(1, 0, 0));
+    let dropped = &events[3..];
+    assert_eq!(
+        (&dropped[0]["name"], &dropped[0]["userId"], &dropped[0]["anonymousId"]),
+        (&json!("identify"), &Value::Null, &json!("x"))
+    );
+    assert_eq!(
+        (&dropped[0]["status"], &dropped[0]["adjusted"]),
+        (&json!("accepted"), &adjusted(0, 0, 2))
+    );
+    assert_eq!(
+        (&dropped[1]["name"], &dropped[1]["adjusted"]),
+        (&json!("group"), &adjusted(0, 0, 1))
+    );
+    // Nothing of it is stored.
+    assert!(search(&workspace, "x@example.test").await.is_empty());
+
+    // What a public key may not set is dropped, and so are traits of a key that may not change profiles.
+    let app = Sender::app(&workspace).await;
+    let consent =
+        json!({"type": "identify", "userId": "bob", "traits": {"consent": true, "plan": "pro"}});
+    app.batch(&[consent]).await;
+    assert_eq!(shown(&mut stream, 1).await[0]["adjusted"], adjusted(0, 0, 1));
+    let tracker = Sender::of(&workspace, "events:write").await;
+    let bought = json!({"event": "Bought", "distinct_id": "ann", "$set": {"a": 1, "b": 1}});
+    let body = json!({"api_key": tracker.key, "batch": [bought]});
+    tracker.post("/batch/", &body, 200).await;
+    let event = &shown(&mut stream, 1).await[0];
+    assert_eq!((&event["name"], &event["adjusted"]), (&json!("Bought"), &adjusted(0, 0, 2)));
 }

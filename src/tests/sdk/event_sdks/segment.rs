@@ -96,6 +96,22 @@ async fn each_route_takes_its_call() {
     );
 }
 
+#[tokio::test]
+async fn a_group_has_no_traits_of_the_user_in_its_context() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let context = json!({"traits": {"email": "ann@example.test", "plan": "pro"}});
+    let group = json!({"type": "group", "userId": "ann", "groupId": "acme", "context": context});
+    sender.batch(&[group]).await;
+    let user = profile(&workspace, "ann", |_| true).await;
+    assert_eq!(user["attributes"], json!({"groupId": "acme"}));
+    assert_eq!(user["email"], Value::Null);
+    // Those of identify may stand there.
+    sender.batch(&[json!({"type": "identify", "userId": "ann", "context": context})]).await;
+    let user = profile(&workspace, "ann", |it| it["email"] == "ann@example.test").await;
+    assert_eq!(user["attributes"], json!({"groupId": "acme", "plan": "pro"}));
+}
+
 /// Waits until a profile has so many identifiers.
 pub(super) async fn identities(
     workspace: &Workspace,

@@ -155,6 +155,45 @@ fn what_simd_json_refuses_stays_with_its_call() {
 }
 
 #[test]
+fn what_holds_ids_or_traits_and_cannot_be_read_is_a_fault() {
+    let half = r#"{"a":"\ud800","$set":{"plan":"pro"},"traits":{"plan":"pro"}}"#;
+    let posthog = |event: &str| {
+        let call = format!(
+            r#"{{"event":"{event}","distinct_id":"ann","$set":{{"b":1}},"properties":{half}}}"#
+        );
+        (Protocol::PostHog, call, "properties.a must not contain unpaired surrogates")
+    };
+    let of_context = r#"{"type":"identify","userId":"ann","context":"#;
+    let mut calls: Vec<_> =
+        ["$identify", "$set", "$set_once", "$groupidentify", "$create_alias"].map(posthog).into();
+    calls.push((
+        Protocol::Segment,
+        format!("{of_context}{half}}}"),
+        "context.a must not contain unpaired surrogates",
+    ));
+    for (protocol, call, expected) in calls {
+        let body = format!(r#"{{"batch":[{call}]}}"#);
+        let admitted = Node::default().admit(rules(protocol), &body).unwrap();
+        assert!(admitted.profiles.is_none(), "{call}");
+        let [rejected] = admitted.rejected.as_slice() else { panic!("{call} is accepted") };
+        assert_eq!(rejected.errors, [expected], "{call}");
+        assert_eq!(admitted.adjusted, Adjustments::default());
+    }
+    // Traits beside the context are read, and nothing else is kept of it.
+    let beside = format!(r#"{{"batch":[{of_context}{half},"traits":{{"b":1}}}}]}}"#);
+    let group = format!(r#"{{"type":"group","userId":"ann","groupId":"g","context":{half}}}"#);
+    for body in [beside, group] {
+        let admitted = Node::default().admit(rules(Protocol::Segment), &body).unwrap();
+        assert_eq!((admitted.accepted, profiles(&admitted).len()), (1, 1), "{body}");
+        assert_eq!(admitted.adjusted, Adjustments::default());
+    }
+    for event in ["$identify", "$groupidentify", "$create_alias"] {
+        let call = json!({"event": event, "distinct_id": "ann", "properties": "text"});
+        assert_eq!(errors(Protocol::PostHog, &call), ["properties must be an object"]);
+    }
+}
+
+#[test]
 fn bodies_without_a_call_are_refused_whole() {
     for (protocol, body, expected) in [
         (Protocol::Segment, "{}", BodyError::NoCall),

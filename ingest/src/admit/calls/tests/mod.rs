@@ -25,6 +25,7 @@ struct Node {
     window: Window,
     sequence: Sequence,
     admitter: Admitter,
+    is_watched: bool,
 }
 
 fn rules(protocol: Protocol) -> CallRules {
@@ -51,6 +52,8 @@ impl Node {
     ) -> Result<AdmittedCalls, BodyError> {
         let context = Context {
             workspace_id: Uuid::from_u128(7),
+            key_id: "key",
+            is_watched: self.is_watched,
             received_at_ms: NOW_MS,
             window: &self.window,
             sequence: &self.sequence,

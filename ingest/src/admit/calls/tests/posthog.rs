@@ -44,6 +44,9 @@ fn a_batch_of_posthog_node_becomes_events_and_changes_of_profiles() {
         [(false, false), (true, false), (false, false), (false, false), (false, true)]
     );
     assert_eq!((calls[2].anonymous_id, calls[3].previous_id), ("anon9", "anon1"));
+    let names: Vec<_> = calls.iter().map(ProfileCall::name).collect();
+    assert_eq!(names, ["$set", "$set_once", "$identify", "$create_alias", "$groupidentify"]);
+    assert!(calls.iter().all(|it| it.key_id == "key"));
 }
 
 #[test]

@@ -41,9 +41,12 @@ fn a_batch_of_analytics_node_becomes_events_and_changes_of_profiles() {
         anonymous_id: "anon1",
         email: "a@x.test",
         attributes: r#"{"plan":"pro"}"#,
+        sent_as: "identify",
+        key_id: "key",
         ..ProfileCall::default()
     };
     let group = ProfileCall {
+        sent_as: "group",
         call_id: "node-next-5",
         anonymous_id: "",
         email: "",
@@ -53,6 +56,7 @@ fn a_batch_of_analytics_node_becomes_events_and_changes_of_profiles() {
     let alias = ProfileCall {
         kind: crate::record::ProfileCallKind::Alias,
         call_id: "node-next-6",
+        sent_as: "alias",
         previous_id: "anon0",
         attributes: "",
         ..group
@@ -208,4 +212,61 @@ fn traits_without_a_user_are_dropped_and_counted() {
     let admitted = admit(Protocol::Segment, &batch(&calls));
     assert_eq!((admitted.accepted, admitted.profiles.is_some()), (3, false));
     assert_eq!(admitted.adjusted.dropped, 5);
+}
+
+#[test]
+fn the_traits_of_a_user_in_a_context_are_none_of_a_group() {
+    let context = json!({"traits": {"email": "a@x.test", "plan": "pro"}});
+    let calls = [
+        json!({"type": "group", "userId": "ann", "groupId": "acme", "context": context}),
+        json!({"type": "group", "userId": "ann", "groupId": "acme", "context": context, "traits": {"size": 3}}),
+        json!({"type": "group", "groupId": "acme", "context": context}),
+        json!({"type": "identify", "userId": "ann", "context": context, "traits": {}}),
+    ];
+    let admitted = admit(Protocol::Segment, &batch(&calls));
+    let profiles = profiles(&admitted);
+    let attributes: Vec<_> = profiles.iter().map(|it| (it.email, it.attributes)).collect();
+    let expected = [
+        ("", r#"{"groupId":"acme"}"#),
+        ("", r#"{"groupId":"acme","group":{"size":3}}"#),
+        ("", "{}"),
+    ];
+    assert_eq!(attributes, expected);
+    // Of the group without a user its id alone is dropped.
+    assert_eq!((admitted.accepted, admitted.adjusted.dropped), (4, 1));
+}
+
+#[test]
+fn what_is_changed_is_noted_by_call_while_someone_listens() {
+    let calls = batch(&[
+        json!({"type": "track", "event": "E", "userId": "ann", "messageId": "1", "properties": {"$a": 1}}),
+        json!({"type": "track", "event": "E", "userId": "ann", "messageId": "2"}),
+        json!({"type": "track", "event": "E", "userId": "ann", "context": {"a": "b\0", "c": 1}}),
+        // It has the id of an event, and is another call.
+        json!({"type": "identify", "userId": "ann", "messageId": "2", "traits": {"$a": 1, "$b": 1}}),
+        json!({"type": "identify", "anonymousId": "x", "messageId": "3", "traits": {"a": 1, "b": 2}}),
+        json!({"type": "group", "groupId": "g"}),
+    ]);
+    let mut node = Node { is_watched: true, ..Node::default() };
+    let admitted = node.admit(rules(Protocol::Segment), &calls.to_string()).unwrap();
+    let LiveNotes { adjusted, without_user } = admitted.notes.as_ref().unwrap();
+    let none = Adjustments::default();
+    let of_events: Vec<_> =
+        events(&admitted).iter().map(|event| adjusted.of_event(event)).collect();
+    let (renamed, cut) = (Adjustments { renamed: 1, ..none }, Adjustments { cut: 1, ..none });
+    assert_eq!(of_events, [Some(renamed), None, Some(cut)]);
+    let of_profiles = adjusted.of_profile_call(&profiles(&admitted)[0]);
+    assert_eq!(of_profiles, Some(Adjustments { renamed: 2, ..none }));
+    let dropped: Vec<_> = without_user
+        .iter()
+        .flat_map(Batch::profile_calls)
+        .map(|call| (call.name(), call.anonymous_id, adjusted.of_profile_call(&call).unwrap()))
+        .collect();
+    let of = |dropped| Adjustments { dropped, ..none };
+    assert_eq!(dropped, [("identify", "x", of(2)), ("group", "", of(1))]);
+    assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
+    // Without a listener nothing is noted.
+    let admitted = admit(Protocol::Segment, &calls);
+    assert!(admitted.notes.is_none());
+    assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
 }

@@ -11,6 +11,12 @@ let waiting = [];
 let leftOut = 0;
 let isPaused = false;
 
+// What was changed about an event: "2 cut, 1 renamed".
+function note(adjusted) {
+  const made = ["cut", "renamed", "dropped"].filter((how) => adjusted[how]);
+  return made.map((how) => `${adjusted[how].toLocaleString("en")} ${how}`).join(", ");
+}
+
 function item(event) {
   const isRefused = event.status === "rejected";
   const node = blank.content.cloneNode(true);
@@ -22,6 +28,8 @@ function item(event) {
   slot("user").textContent = user ?? "";
   if (isRefused) slot("reason").textContent = event.reason;
   else slot("reason").remove();
+  if (event.adjusted) slot("adjusted").textContent = note(event.adjusted);
+  else slot("adjusted").remove();
   const at = new Date(event.receivedAt);
   slot("time").dateTime = event.receivedAt;
   slot("time").textContent = at.toLocaleTimeString("en-GB");

@@ -1,7 +1,7 @@
 //! Callers as arguments of handlers: a handler with an argument `Caller<scope::EventsWrite>` runs only for
 //! callers with that scope.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use axum::extract::{FromRef, FromRequestParts};
 use http::{Extensions, HeaderMap, header::AUTHORIZATION, request::Parts};
@@ -343,7 +343,12 @@ async fn sdk_key(parts: &Parts, auth: &Auth, used: Use) -> Result<Arc<Credential
 }
 
 fn actor_of(key: &Credential) -> String {
-    format!("api_key:{}", key.id)
+    actor_of_key(key.id)
+}
+
+/// How histories name an API key of this id.
+pub fn actor_of_key(id: impl fmt::Display) -> String {
+    format!("api_key:{id}")
 }
 
 fn demand<S: Scope>(scopes: ScopeSet) -> Result<()> {

@@ -22,7 +22,7 @@ pub mod scope;
 pub mod sessions;
 
 pub use self::{
-    caller::{Caller, CallerOrSession, Holder, SdkCaller, SdkTracker},
+    caller::{Caller, CallerOrSession, Holder, SdkCaller, SdkTracker, actor_of_key},
     scope::{Scope, ScopeName, ScopeSet, UnknownScope},
     signed_in::SignedIn,
     token::KeyKind,

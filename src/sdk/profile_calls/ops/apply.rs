@@ -19,14 +19,14 @@ use identity::{
 use ingest::record::{ProfileCall, ProfileCallKind};
 use kernel::{Error, Result, Tenant, Timestamp, UserId, WorkspaceId};
 use supervisor::Backoff;
-use web::{Services, audit::Origin, http::Requester};
+use web::{Services, audit::Origin, auth::actor_of_key, http::Requester};
 
 use super::refusals::{self, Refusal};
 use crate::profile_calls::model::{Change, Ids, Step, change as change_of, halves, key, steps};
 
 /// Where these changes come from, as the audit history names it.
 const SOURCE: &str = "sdk";
-/// The actor of merges; calls do not carry their key.
+/// The actor of merges of calls that do not carry the id of their key, as earlier releases recorded them.
 const ACTOR: &str = "event_sdk";
 /// The first pause after a failure; it doubles.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -414,7 +414,7 @@ async fn join(app: &Services, context: WriteContext<'_>, call: &ProfileCall<'_>)
     let (db, workspace) = (context.db, context.tenant.workspace);
     let origin = Origin {
         source: SOURCE.to_owned(),
-        actor: ACTOR.to_owned(),
+        actor: if call.key_id.is_empty() { ACTOR.to_owned() } else { actor_of_key(call.key_id) },
         requester: Requester::default(),
     };
     let alias = order(context, call).await?;

@@ -1,8 +1,8 @@
 //! Events that were refused, on their way to where they are listed.
 //!
 //! They are diagnostics and never slow down ingest: of each workspace a bounded number waits in memory, the newest, and
-//! the others are counted. Those of public keys, with which anyone can send, have bounds of their own. A worker takes what waits about once a second. What waits is lost when the process is
-//! killed.
+//! the others are counted. Those of public keys, with which anyone can send, have bounds of their own. A worker takes what
+//! waits about once a second. What waits is lost when the process is killed.
 
 mod elements;
 mod sample;

@@ -76,7 +76,7 @@ pub(super) enum Known {
     /// `$is_identified` is false: the SDK made the id up.
     Visitor,
     /// `$process_person_profile` is false: likewise, and there is to be no profile.
-    Nobody,
+    NoProfile,
 }
 
 /// The known fields of one call of either protocol. A key sent twice counts as sent last.
@@ -206,7 +206,7 @@ impl<'t, 'a> Call<'t, 'a> {
                 "$session_id" => self.session_id = field(value),
                 "$device_id" => self.device_id = field(value),
                 "$group_key" => (self.group_id, self.group) = (field(value), not_null(value)),
-                "$process_person_profile" if is_false(value) => self.known = Known::Nobody,
+                "$process_person_profile" if is_false(value) => self.known = Known::NoProfile,
                 "$is_identified" if self.known == Known::Person && is_false(value) => {
                     self.known = Known::Visitor;
                 }

@@ -88,7 +88,7 @@ impl CallReader<'_> {
                 super::Protocol::PostHog => format!("{} is required", names.user_id),
             });
         }
-        if call.known == Known::Nobody {
+        if call.known == Known::NoProfile {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
         let mut adjusted = Adjustments { cut: call.left_out, ..Adjustments::default() };

@@ -47,7 +47,7 @@ pub(super) struct Changes<'a> {
     set: Option<Addresses<'a>>,
     /// What the profile gets where it has none.
     once: Option<Addresses<'a>>,
-    /// Whether they make no profile: of a visitor whom nobody named.
+    /// Whether they make no profile: of a visitor who was not identified.
     is_known_only: bool,
 }
 
@@ -64,7 +64,7 @@ impl CallReader<'_> {
         if request.rules.protocol == Protocol::Segment {
             return Changes::default();
         }
-        if call.known == Known::Nobody || !request.rules.may_change_profiles {
+        if call.known == Known::NoProfile || !request.rules.may_change_profiles {
             adjusted.dropped += traits_count(call);
             return Changes::default();
         }

@@ -99,13 +99,13 @@ pub struct Link<'l> {
     pub user: UserId,
     pub source: LinkSource,
     pub at: Timestamp,
-    /// Of the caller.
+    /// What its caller is trusted with.
     pub trust: Trust,
 }
 
 impl Link<'_> {
     /// Whether the anonymous id also stands for the profile as the `userId` of events. A public key must not claim the
-    /// ids under which a server tracks people, so that it has to be one that nobody else knows.
+    /// ids under which a server tracks people, so that no one else may know it.
     pub fn names_users(&self) -> bool {
         self.trust == Trust::Server || is_random(self.anonymous_id)
     }

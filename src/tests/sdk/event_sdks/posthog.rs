@@ -71,7 +71,7 @@ async fn people_are_identified_set_once_grouped_and_joined() {
 }
 
 #[tokio::test]
-async fn visitors_have_no_profile_and_are_whoever_they_turn_out_to_be() {
+async fn visitors_have_no_profile_until_they_are_identified() {
     const VISITOR: &str = "0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f01";
     const ANOTHER: &str = "0198c5a4-8f3e-7c1b-9d2a-5b6c7d8e9f02";
     let workspace = Workspace::new().await;

@@ -20,7 +20,7 @@ async fn calls_of_one_person_are_applied_in_their_order() {
 }
 
 #[tokio::test]
-async fn an_anonymous_id_and_an_address_are_of_whoever_named_them_first_in_a_batch() {
+async fn an_anonymous_id_and_an_address_are_of_the_first_call_of_a_batch() {
     let workspace = Workspace::new().await;
     let sender = Sender::of(&workspace, "events:write,users:write").await;
     let lead = format!("{}@example.test", unique("lead"));

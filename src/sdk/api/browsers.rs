@@ -24,11 +24,13 @@ pub(super) const APP_HEADERS: HeaderValue =
     HeaderValue::from_static("x-sdk-key, x-user-token, content-type");
 /// Those of event SDKs. A `*` would not cover `Authorization`.
 pub(super) const EVENT_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, content-encoding, x-retry-count, anonymousid",
+    "authorization, content-type, content-encoding, x-retry-count, anonymousid, sentat, rsa-recovered, \
+     rsa-retry-attempt, rsa-since-last-attempt, rsa-since-first-attempt, rsa-retry-reason",
 );
 /// Those of a route for both.
 pub(super) const TRACK_HEADERS: HeaderValue = HeaderValue::from_static(
-    "x-sdk-key, x-user-token, content-type, authorization, content-encoding, x-retry-count, anonymousid",
+    "x-sdk-key, x-user-token, content-type, authorization, content-encoding, x-retry-count, anonymousid, sentat, \
+     rsa-recovered, rsa-retry-attempt, rsa-since-last-attempt, rsa-since-first-attempt, rsa-retry-reason",
 );
 /// Response headers that a page may read beside the safelisted ones.
 const EXPOSED: HeaderValue = HeaderValue::from_static(

@@ -8,6 +8,7 @@ mod receive;
 mod remote_config;
 mod segment;
 mod settings;
+mod source_config;
 
 pub(crate) use self::{
     receive::is_with_write_key,
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> OpenApiRouter<SdkState> {
         .merge(segment::routes())
         .merge(pixel::routes())
         .merge(settings::routes())
+        .merge(source_config::routes())
         .merge(posthog::routes())
         .merge(remote_config::routes())
         .layer(middleware::from_fn(async |request: Request, next: Next| {
@@ -57,6 +59,7 @@ pub(crate) fn open_routes() -> Vec<OpenRoute> {
         .chain(posthog::PATHS.iter().copied().map(post))
         .chain(pixel::PATHS.iter().map(|route| get(route.path)))
         .chain([get(settings::PATH)])
+        .chain(source_config::PATHS.map(get))
         .chain(remote_config::PATHS.map(get))
         .collect()
 }

@@ -27,6 +27,7 @@ const UNDESCRIBED: &[&str] = &[
     "/callbacks/",
     "/v1/projects/",
     "/array/",
+    "/sourceConfig",
 ];
 
 /// Routes of event SDKs, whose protocols define their forms.

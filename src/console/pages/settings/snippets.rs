@@ -57,7 +57,7 @@ mod tests {
     fn every_sdk_has_its_lines() {
         for (is_for_apps, packages) in [
             (false, vec!["analytics-node", "rudder-sdk-node", "posthog-node", "posthog"]),
-            (true, vec!["analytics-next", "posthog-js"]),
+            (true, vec!["analytics-next", "analytics-js", "posthog-js"]),
         ] {
             let snippets = snippets(is_for_apps);
             for package in packages {

@@ -13,8 +13,12 @@ use super::{
 use crate::kit::{Browser, Page, RUN_MAX, npm, run_with_input};
 
 /// Packages of browsers, and the bundler for their pages.
-const PACKAGES: [&str; 3] =
-    ["@segment/analytics-next@1.84.3", "posthog-js@1.449.2", "esbuild@0.28.2"];
+const PACKAGES: [&str; 4] = [
+    "@segment/analytics-next@1.84.3",
+    "@rudderstack/analytics-js@3.34.1",
+    "posthog-js@1.449.2",
+    "esbuild@0.28.2",
+];
 /// The page that runs the README's example.
 const SHOP: &str = "/shop";
 
@@ -32,6 +36,14 @@ location.assign("/shop");
 /// Reports the calls of the README's example.
 const SEGMENT_CALLS: &str = r#"
 analytics.addSourceMiddleware(({ payload, next }) => { report("call", payload.obj); next(payload); });
+"#;
+/// A visitor is not known yet.
+const RUDDERSTACK_VISIT: &str = r#"
+import { RudderAnalytics } from "@rudderstack/analytics-js/bundled";
+const rudder = new RudderAnalytics();
+rudder.load("WRITE_KEY", "http://127.0.0.1:8080", { configUrl: "http://127.0.0.1:8080" });
+rudder.ready(() => report("anonymous", rudder.getAnonymousId()));
+rudder.track("Shop Entered", { source: "ad" }, () => setTimeout(() => location.assign("/shop"), 0));
 "#;
 /// A visitor is not known yet, and leaves the page at once.
 const POSTHOG_VISIT: &str = r#"
@@ -139,6 +151,37 @@ async fn segments_browser_package_works_with_a_change_of_host() {
     let mut calls = requests[1..].to_vec();
     calls.sort();
     assert_eq!(calls, ["200 /v1/g", "200 /v1/i", "200 /v1/p", "200 /v1/t"]);
+    assert_eq!(browser.reports("error"), [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn rudderstacks_browser_package_works_with_a_change_of_host() {
+    let workspace = Workspace::new().await;
+    let key = Sender::app(&workspace).await.key;
+    let package = "@rudderstack/analytics-js";
+    let Some(browser) = visit(package, RUDDERSTACK_VISIT, "", &key).await else { return };
+
+    let ann = profile(&workspace, "ann", |it| it["email"].is_string()).await;
+    assert_eq!(ann["email"], "ann@example.test");
+    assert_eq!(ann["attributes"], json!({"plan": "pro"}));
+    let anonymous_id = browser.report("anonymous").await;
+    let ids = identities(&workspace, "ann", 3).await;
+    assert_eq!(ids[2], ("anonymous".to_owned(), anonymous_id.as_str().unwrap().to_owned()));
+    let events = events_of_ann(&workspace, 3).await;
+    for (name, field, value) in [
+        ("Shop Entered", "source", json!("ad")),
+        ("Page Viewed", "name", json!("Shop")),
+        ("Order Completed", "orderId", json!("1001")),
+    ] {
+        let event = events.iter().find(|it| it["event_name"] == name).expect(name);
+        let read = properties(event);
+        assert_eq!(read[field], value, "{name}: {read}");
+        assert_eq!(event["anonymous_id"], anonymous_id, "{name}");
+        assert_eq!(read["context"]["library"]["name"], "RudderLabs JavaScript SDK", "{name}");
+    }
+    let requests = browser.requests(SHOP, &server().url);
+    assert!(requests[0].starts_with("200 /sourceConfig/"), "{requests:?}");
+    assert!(requests.iter().all(|it| it.starts_with("200 ")), "{requests:?}");
     assert_eq!(browser.reports("error"), [Value::Null; 0]);
 }
 

@@ -96,6 +96,7 @@ async fn pages_may_send_with_the_headers_of_sdks() {
         ("/pixel/v1/page", "GET"),
         ("/v1/projects/mrs_x/settings", "GET"),
         ("/array/mrs_x/config.js", "GET"),
+        ("/sourceConfig/", "GET"),
         ("/v1/track", "POST"),
     ] {
         let preflight = http
@@ -107,7 +108,18 @@ async fn pages_may_send_with_the_headers_of_sdks() {
         assert_eq!(answer.headers["access-control-allow-origin"], "*", "{path}");
         assert_eq!(answer.headers["access-control-allow-methods"], method, "{path}");
         let allowed = answer.headers["access-control-allow-headers"].to_str().unwrap().to_owned();
-        for header in ["authorization", "content-type", "x-retry-count"] {
+        for header in [
+            "authorization",
+            "content-type",
+            "x-retry-count",
+            "anonymousid",
+            "sentat",
+            "rsa-recovered",
+            "rsa-retry-attempt",
+            "rsa-since-last-attempt",
+            "rsa-since-first-attempt",
+            "rsa-retry-reason",
+        ] {
             assert!(allowed.split(", ").any(|it| it == header), "{path}: {allowed}");
         }
     }

@@ -231,4 +231,11 @@ async fn the_pixel_and_telemetry_answer_and_settings_start_analytics_js() {
         (&json!(format!("{host}/v1")), &json!("http"))
     );
     anonymous.get("/v1/projects/unknown/settings", 401).await;
+    for path in ["/sourceConfig", "/sourceConfig/"] {
+        let config = anonymous.get(format!("{path}?writeKey={key}&p=npm"), 200).await.json();
+        let source = &config["source"];
+        assert_eq!((&source["enabled"], &source["destinations"]), (&json!(true), &json!([])));
+        anonymous.get(format!("{path}?writeKey=unknown"), 401).await;
+        anonymous.get(path, 401).await;
+    }
 }

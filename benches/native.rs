@@ -26,6 +26,8 @@ fn batches(body: &[u8]) -> Vec<Batch> {
                 window: &window,
                 sequence: &sequence,
                 sender: Sender::Server,
+                key_id: "",
+                is_watched: false,
             };
             let admitted = admitter.admit(body, &context).expect("the body is good");
             admitted.batch.expect("events were accepted")

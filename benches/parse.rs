@@ -61,6 +61,8 @@ fn parse(criterion: &mut Criterion) {
             window: &window,
             sequence: &sequence,
             sender: Sender::Server,
+            key_id: "",
+            is_watched: false,
         };
         let mut admitter = Admitter::default();
         group.bench_function("parse, validate and encode", |bencher| {

@@ -42,9 +42,11 @@ impl Breakdown {
     }
 }
 
-/// The value that a column `raw` has the JSON of, as Nullable(String).
+/// The value that a column `raw` has the JSON of, as Nullable(String). Numbers are written anew: where properties were parsed
+/// they already are.
 pub(super) const LABEL: &str = r"arrayElement(arrayMap(json -> multiIf(
             json IN ('', 'null'), NULL,
+            match(json, '^-?[0-9]'), JSONExtractRaw(concat('[', json, ']'), 1),
             NOT startsWith(json, '\x22'), json,
             position(json, '\\') = 0, substring(json, 2, length(json) - 2),
             JSONExtractString(json)), [trimBoth(raw, ' \t\r\n')]), 1)";

@@ -280,7 +280,7 @@ fn number(field: &str, texts: Texts, parameters: &mut Parameters) -> Vec<String>
     ]
 }
 
-/// The start of the interval that an event lies in. Intervals of one length are computed, others looked up.
+/// The start of the interval that an event lies in. Starts at one distance are computed, others looked up.
 fn interval(starts_ms: &[i64], parameters: &mut Parameters) -> String {
     match starts_ms {
         [] => "toInt64(0)".to_owned(),
@@ -289,9 +289,13 @@ fn interval(starts_ms: &[i64], parameters: &mut Parameters) -> String {
             let length = second - first;
             let is_even = starts_ms.windows(2).all(|pair| pair[1] - pair[0] == length);
             if is_even {
+                // The last one may be longer: a month, or the day on which clocks go back.
+                let last = parameters.add(Value::Integer(starts_ms[starts_ms.len() - 1]));
                 let first = parameters.add(Value::Integer(*first));
                 let length = parameters.add(Value::Integer(length));
-                return format!("toInt64({first} + intDiv(at_ms - {first}, {length}) * {length})");
+                return format!(
+                    "least(toInt64({first} + intDiv(at_ms - {first}, {length}) * {length}), {last})"
+                );
             }
             let starts = parameters.add(Value::Integers(starts_ms.to_vec()));
             format!("toInt64(roundDown(at_ms, {starts}))")

@@ -144,7 +144,7 @@ async fn a_breakdown_has_the_largest_values_then_absence_and_the_rest() {
 }
 
 /// Properties as senders write them, each with the value that its event counts for.
-const WRITTEN: [(&str, Option<&str>); 14] = [
+const WRITTEN: [(&str, Option<&str>); 22] = [
     (r#"{"country":"DE"}"#, Some("DE")),
     (r#"{"country": "DE", "plan": "pro"}"#, Some("DE")),
     ("{\n  \"plan\": \"country\",\n  \"country\":\t\"DE\"\r\n}", Some("DE")),
@@ -153,6 +153,14 @@ const WRITTEN: [(&str, Option<&str>); 14] = [
     (r#"{"country": "a [b, c} d", "plan": "x"}"#, Some("a [b, c} d")),
     (r#"{"country": "a {b", "plan": "x"}"#, Some("a {b")),
     (r#"{"country": 7 }"#, Some("7")),
+    (r#"{"country": 49.90}"#, Some("49.9")),
+    (r#"{"country": 49.90, "context": {"a": 1}}"#, Some("49.9")),
+    (r#"{"country": 1.0}"#, Some("1")),
+    (r#"{"country": 1.0, "plan": []}"#, Some("1")),
+    (r#"{"country": -1e2}"#, Some("-100")),
+    (r#"{"country": -1e2, "plan": []}"#, Some("-100")),
+    (r#"{"country": "49.90"}"#, Some("49.90")),
+    (r#"{"country": 9007199254740993, "plan": []}"#, Some("9007199254740993")),
     (r#"{"country": [ "a", 1 ] , "plan": 1}"#, Some(r#"["a",1]"#)),
     (r#"{"plan": {"country": "no"}, "country": true}"#, Some("true")),
     (r#"{"country": null }"#, None),
@@ -193,6 +201,51 @@ async fn a_breakdown_does_not_depend_on_how_the_json_is_written() {
         *expected.entry(value).or_insert(0) += 1;
     }
     assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn a_last_interval_that_is_longer_than_the_others_has_all_its_events() {
+    let workspace = Workspace::new().await;
+    let events: Vec<Value> = [
+        ("ann", "2026-02-10T12:00:00Z"),
+        ("bob", "2026-03-02T12:00:00Z"),
+        ("carl", "2026-03-31T12:00:00Z"),
+        ("ann", "2026-10-24T12:00:00Z"),
+        ("bob", "2026-10-25T12:00:00Z"),
+        // London's clocks have gone back: the day has an hour more.
+        ("carl", "2026-10-25T23:30:00Z"),
+    ]
+    .into_iter()
+    .map(|(user, at)| event(user, "Seen", at, json!({"plan": "pro"})))
+    .collect();
+    track(&workspace, &events).await;
+    let months = json!({"interval": "month", "from": "2026-02-01", "to": "2026-03-31"});
+    let march = json!({"interval": "month", "from": "2026-03-01", "to": "2026-03-31", "compare": "previous_period"});
+    let days = json!({"interval": "day", "from": "2026-10-24", "to": "2026-10-25", "timezone": "Europe/London"});
+    for (range, expected) in
+        [(months, json!([[1, 2]])), (march, json!([[2], [1]])), (days, json!([[1, 2]]))]
+    {
+        for (metric, breakdown) in
+            [("count", None), ("unique", None), ("unique", Some(json!({"property": "plan"})))]
+        {
+            let mut question = range.clone();
+            question["series"] = json!([{"eventName": "Seen", "metric": metric}]);
+            if let Some(breakdown) = breakdown {
+                question["breakdown"] = breakdown;
+            }
+            let answer = trends(&workspace, question.clone()).await;
+            assert_eq!(json!(values(&answer)), expected, "{question}");
+            let totals: Vec<&Value> =
+                answer["series"].as_array().unwrap().iter().map(|it| &it["total"]).collect();
+            let sums: Vec<i64> = expected
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it.as_array().unwrap().iter().filter_map(Value::as_i64).sum())
+                .collect();
+            assert_eq!(json!(totals), json!(sums), "{question}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use crate::{
     statement::Setting,
 };
 
+/// The shortest time that a statement may be given. The engine takes a time that it rounds to zero for none at all.
+const SECONDS_MIN: f64 = 0.001;
 /// What a setting may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
@@ -147,7 +149,7 @@ impl Bounds {
                 Ok(number) if number > most as f64 => {
                     return refused(format!("Setting {name} shouldn't be greater than {most}"));
                 }
-                Ok(number) if name == "max_execution_time" => number > 0.0,
+                Ok(number) if name == "max_execution_time" => number >= SECONDS_MIN,
                 _ => value.parse::<u64>().is_ok_and(|number| number > 0),
             },
             Rule::Number => value.parse::<u64>().is_ok(),
@@ -255,6 +257,9 @@ mod tests {
             ("max_execution_time", "31"),
             ("max_execution_time", "0"),
             ("max_execution_time", "-1"),
+            // The engine would round these to no limit at all.
+            ("max_execution_time", "1e-9"),
+            ("max_execution_time", "0.0000001"),
             ("max_execution_time", "inf"),
             ("max_execution_time", "NaN"),
             ("max_result_rows", "11"),

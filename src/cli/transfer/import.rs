@@ -134,8 +134,9 @@ impl Importer {
         }
         bar.set_position(journal.progress.rows);
         let batches = std::iter::from_fn(|| next_batch(self.rows, &mut reader).transpose());
-        let sent = stream::iter(batches).map(|batch| async move { self.send(batch?).await });
-        let mut sent = std::pin::pin!(sent.buffered(self.rows.requests_max()));
+        // One after the other: of two rows of a profile the later one counts, of two of an order the earlier one.
+        let sent = stream::iter(batches).then(|batch| async move { self.send(batch?).await });
+        let mut sent = std::pin::pin!(sent);
         while let Some(batch) = sent.next().await {
             let Sent { last_row, accepted, refused } = batch?;
             journal.advance(last_row, accepted, &refused)?;

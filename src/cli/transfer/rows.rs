@@ -74,14 +74,6 @@ impl Rows {
         }
     }
 
-    /// Requests under way at one time. Of two rows of one profile the later one counts, so these go one after the other.
-    pub(super) fn requests_max(self) -> usize {
-        match self {
-            Self::Events => 4,
-            Self::People => 1,
-        }
-    }
-
     /// What the key of an import is called in lists.
     pub(super) fn key_label(self) -> String {
         format!("millrace import {}", self.noun())

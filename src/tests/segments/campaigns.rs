@@ -71,6 +71,27 @@ async fn users_of_both_kinds_are_named_and_another_targeting_frees_a_segment() {
 }
 
 #[tokio::test]
+async fn saved_insights_use_segments_too() {
+    let workspace = Workspace::new().await;
+    let segment = create(&workspace, "Used", &json!({})).await;
+    let series = json!([{"eventName": "Seen"}]);
+    for (name, people) in [
+        ("By segment", json!({"segmentId": segment["id"]})),
+        ("By filter", json!({"targeting": all(&[in_segment(&segment, "member")])})),
+    ] {
+        let question =
+            json!({"series": series, "people": people, "from": "2026-03-01", "to": "2026-03-02"});
+        let insight = json!({"name": name, "kind": "trends", "question": question});
+        let insight = workspace.api.post("/insights", &insight, 201).await.json();
+        let message = format!("The segment is in use by the insight \"{name}\"");
+        assert_eq!(refusal(&workspace, &segment).await, message);
+        let path = format!("/insights/{}", insight["id"].as_str().unwrap());
+        delete(&workspace.api, &path, 204).await;
+    }
+    delete(&workspace.api, &path(&segment), 204).await;
+}
+
+#[tokio::test]
 async fn pending_edits_use_segments_too() {
     let workspace = Workspace::new().await;
     let segment = create(&workspace, "Used", &json!({})).await;

@@ -92,7 +92,7 @@ async fn set_uses(tx: &mut PgConnection, workspace: WorkspaceId, segment: &Segme
 /// Deletes a segment that nothing uses.
 ///
 /// # Errors
-/// Not found; a conflict that names the segments and campaigns that use it.
+/// Not found; a conflict that names the segments, campaigns and saved insights that use it.
 pub async fn delete(
     app: &ContactState,
     workspace: WorkspaceId,
@@ -107,10 +107,12 @@ pub async fn delete(
     }
     let segments = store::using_segments(&mut tx, workspace, id).await?;
     let campaigns = store::using_campaigns(&mut tx, workspace, id).await?;
-    let users: Vec<String> = [("segment", &segments), ("campaign", &campaigns)]
-        .into_iter()
-        .filter_map(|(kind, users)| named(kind, users))
-        .collect();
+    let insights = store::using_insights(&mut tx, workspace, id).await?;
+    let users: Vec<String> =
+        [("segment", &segments), ("campaign", &campaigns), ("insight", &insights)]
+            .into_iter()
+            .filter_map(|(kind, users)| named(kind, users))
+            .collect();
     if !users.is_empty() {
         let users = users.join(" and ");
         return Err(Error::Conflict(format!("The segment is in use by {users}")));

@@ -1,4 +1,4 @@
-//! What uses a segment: other segments, and campaigns.
+//! What uses a segment: other segments, campaigns, and saved insights.
 
 use std::collections::HashMap;
 
@@ -141,6 +141,28 @@ pub(crate) async fn using_campaigns(
            where workspace_id = $1 and segment_ids @> array[$2] and segment_ids <> '{}'
                and status not in ('completed', 'cancelled', 'archived', 'failed')
            order by created_at desc, id desc
+           limit $3"#,
+        workspace.uuid(),
+        id.to_string(),
+        NAMED_MAX,
+    )
+    .fetch_all(tx)
+    .await?;
+    let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
+    Ok(Users { names: rows.into_iter().map(|row| row.name).collect(), total })
+}
+
+/// The saved insights that ask about a segment, by name. Its id stands in their questions and nowhere by chance.
+pub(crate) async fn using_insights(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: SegmentId,
+) -> Result<Users> {
+    let rows = sqlx::query!(
+        r#"select name, count(*) over () as "total!"
+           from insight
+           where workspace_id = $1 and position($2 in lower(question::text)) > 0
+           order by lower(name), id
            limit $3"#,
         workspace.uuid(),
         id.to_string(),

@@ -122,6 +122,26 @@ struct Inner {
     validate_seconds: Histogram,
 }
 
+impl Inner {
+    /// What surrounds a request that no one watches.
+    fn context<'a>(
+        &'a self,
+        source: EventSource<'a>,
+        sender: Sender<'a>,
+        received_at_ms: i64,
+    ) -> Context<'a> {
+        Context {
+            workspace_id: source.workspace_id,
+            key_id: source.key_id,
+            received_at_ms,
+            window: &self.window,
+            sequence: &self.sequence,
+            sender,
+            is_watched: false,
+        }
+    }
+}
+
 struct Counters {
     accepted: Counter,
     rejected: Counter,
@@ -245,18 +265,7 @@ impl Intake {
         let inner = &*self.0;
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
-            let (window, sequence) = (&inner.window, &inner.sequence);
-            let EventSource { workspace_id, key_id, .. } = source;
-            let is_watched = false;
-            let context = Context {
-                workspace_id,
-                key_id,
-                received_at_ms,
-                window,
-                sequence,
-                sender,
-                is_watched,
-            };
+            let context = inner.context(source, sender, received_at_ms);
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
@@ -302,18 +311,9 @@ impl Intake {
         let inner = &*self.0;
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
-            let (window, sequence) = (&inner.window, &inner.sequence);
-            let EventSource { workspace_id, key_id, .. } = source;
-            let is_watched = inner.live.has_listeners(workspace_id);
-            let context = Context {
-                workspace_id,
-                key_id,
-                received_at_ms,
-                window,
-                sequence,
-                sender,
-                is_watched,
-            };
+            let is_watched = inner.live.has_listeners(source.workspace_id);
+            let context = inner.context(source, sender, received_at_ms);
+            let context = Context { is_watched, ..context };
             admitter.admit_calls(&body, rules, &context)
         });
         inner.validate_seconds.record(start.elapsed());

@@ -1,4 +1,4 @@
-//! Events of people whom a call of an event SDK makes known right before them.
+//! Events that follow an identify call of the same person.
 
 use reqwest::Method;
 use serde_json::{Value, json};

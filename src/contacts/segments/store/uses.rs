@@ -105,6 +105,12 @@ pub(crate) struct Users {
     pub(crate) total: u64,
 }
 
+impl Users {
+    fn of(total: Option<i64>, names: impl Iterator<Item = String>) -> Self {
+        Self { names: names.collect(), total: total.unwrap_or_default().unsigned_abs() }
+    }
+}
+
 /// The segments that use a segment, by name.
 pub(crate) async fn using_segments(
     tx: &mut PgConnection,
@@ -124,8 +130,8 @@ pub(crate) async fn using_segments(
     )
     .fetch_all(tx)
     .await?;
-    let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
-    Ok(Users { names: rows.into_iter().map(|row| row.name).collect(), total })
+    let total = rows.first().map(|row| row.total);
+    Ok(Users::of(total, rows.into_iter().map(|row| row.name)))
 }
 
 /// The campaigns that use a segment and have not ended, newest first. Of those that ended, a launch checks again
@@ -148,8 +154,8 @@ pub(crate) async fn using_campaigns(
     )
     .fetch_all(tx)
     .await?;
-    let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
-    Ok(Users { names: rows.into_iter().map(|row| row.name).collect(), total })
+    let total = rows.first().map(|row| row.total);
+    Ok(Users::of(total, rows.into_iter().map(|row| row.name)))
 }
 
 /// The saved insights that ask about a segment, by name. Its id stands in their questions and nowhere by chance.
@@ -170,6 +176,6 @@ pub(crate) async fn using_insights(
     )
     .fetch_all(tx)
     .await?;
-    let total = rows.first().map_or(0, |row| row.total.unsigned_abs());
-    Ok(Users { names: rows.into_iter().map(|row| row.name).collect(), total })
+    let total = rows.first().map(|row| row.total);
+    Ok(Users::of(total, rows.into_iter().map(|row| row.name)))
 }

@@ -77,7 +77,7 @@ async fn public_keys_take_up_half_the_room_and_no_user_ids() {
     assert!(listed.iter().all(|it| it["reason"] == reason), "{listed:?}");
     server_key.batch(&[identify("ann", "of the server")]).await;
     identities(&workspace, "ann", 2 + 501).await;
-    // What a server tracks for a user whom it has not named yet belongs to no one else.
+    // An event of a user id without a profile is of no other profile.
     server_key
         .batch(&[
             json!({"type": "track", "event": "E", "userId": "p1", "messageId": "by user"}),

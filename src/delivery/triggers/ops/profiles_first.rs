@@ -45,11 +45,15 @@ impl ProfilesFirst {
 
     /// Waits until the noted calls of a workspace are applied, but not for ever.
     pub(super) async fn ready(&mut self, workspace: WorkspaceId) {
+        self.ready_within(WAIT_MAX, workspace).await;
+    }
+
+    async fn ready_within(&mut self, max: Duration, workspace: WorkspaceId) {
         if self.is_ready(workspace) {
             return;
         }
         let end = self.end(workspace);
-        if timeout(WAIT_MAX, self.progress.reached(end)).await.is_err() {
+        if timeout(max, self.progress.reached(end)).await.is_err() {
             tracing::warn!(%workspace, "profile calls are not applied in time, events may find no profile");
             metrics_catalogue::TRIGGER_FAULTS.with(["profile_calls"]).increment(1);
             self.pending.insert(workspace, end);
@@ -59,5 +63,56 @@ impl ProfilesFirst {
 
     fn end(&self, workspace: WorkspaceId) -> Position {
         self.pending.get(&workspace).copied().unwrap_or(self.began)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ingest::{
+        record::{BatchBuilder, EventView},
+        spool::{Durability, Entry, Spool, SpoolOptions},
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn events_wait_for_the_calls_of_their_workspace_but_not_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SpoolOptions {
+            dir: dir.path().to_owned(),
+            segment_bytes: 1 << 20,
+            limit_bytes: 64 << 20,
+            reserve_bytes: 0,
+            queue_bytes: 16 << 20,
+            durability: Durability::Os,
+        };
+        let (spool, _) = Spool::open(options).unwrap();
+        let mut consumer = spool.consumer("profile-calls").unwrap();
+        let cursor = consumer.cursor();
+        let mut builder = BatchBuilder::with_capacity(0);
+        builder.push(&EventView { event_name: "Seen", event_id: "1", ..EventView::default() });
+        let batch = builder.finish(Uuid::from_u128(7), 1_700_000_000_000, 1 << 12).unwrap();
+        spool.append(Entry::from(&batch)).await.unwrap();
+        let end = consumer.receive(Duration::from_secs(10)).unwrap().unwrap().end();
+
+        let [with_calls, without] = [1, 2].map(|id| WorkspaceId::new(Uuid::from_u128(id)));
+        let mut behind = ProfilesFirst::new(cursor.progress(), consumer.next().position);
+        assert!(!behind.is_ready(without), "calls from before the start may be of any workspace");
+        let mut at_start = ProfilesFirst::new(cursor.progress(), Position::default());
+        assert!(at_start.is_ready(without));
+        at_start.note(&HashMap::from([(with_calls, end.position)]));
+        assert!(at_start.is_ready(without) && !at_start.is_ready(with_calls));
+
+        at_start.ready_within(Duration::ZERO, with_calls).await;
+        assert!(at_start.is_ready(with_calls), "it is not waited for again");
+        at_start.note(&HashMap::new());
+        assert!(at_start.is_ready(with_calls), "as long as its calls are not applied");
+
+        cursor.reach(end);
+        behind.ready(without).await;
+        at_start.note(&HashMap::new());
+        assert!(at_start.late.is_empty() && at_start.pending.is_empty());
+        spool.close().await;
     }
 }

@@ -58,8 +58,13 @@ async fn attempt(context: WriteContext<'_>, wanted: &[Link<'_>]) -> Result<Vec<L
         .filter(|link| !outcomes.owners.contains_key(link.anonymous_id))
         .collect();
     if !possible.is_empty() {
-        outcomes.new = links::insert(&mut tx, workspace, &possible).await?;
-        outcomes.owners = links::owners(&mut *tx, workspace, &ids).await?;
+        let new = links::insert(&mut tx, workspace, &possible).await?;
+        outcomes.learn(&possible, new);
+        let unknown: Vec<&str> =
+            ids.iter().copied().filter(|id| !outcomes.owners.contains_key(*id)).collect();
+        if !unknown.is_empty() {
+            outcomes.owners.extend(links::owners(&mut *tx, workspace, &unknown).await?);
+        }
     }
     tx.commit().await?;
     Ok(wanted.iter().map(|link| outcomes.of(link)).collect())
@@ -74,6 +79,14 @@ struct Outcomes {
 }
 
 impl Outcomes {
+    /// Notes the owners of ids that were linked now: the profile of the first link of each.
+    fn learn(&mut self, links: &[Link<'_>], new: HashSet<String>) {
+        for link in links.iter().filter(|link| new.contains(link.anonymous_id)) {
+            self.owners.entry(link.anonymous_id.to_owned()).or_insert(link.user);
+        }
+        self.new = new;
+    }
+
     /// Of an anonymous id that is linked several times, the first is new.
     fn of(&mut self, link: &Link<'_>) -> Linked {
         let Some(user) = self.survivors.get(&link.user) else { return Linked::NoProfile };

@@ -36,10 +36,10 @@ pub(crate) async fn lock(
 ) -> Result<HashMap<UserId, UserId>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
-        r#"select wish.id as "id!", u.id as survivor
-           from (select id, survivor_of($1, id) as survivor from unnest($2::bytea[]) as id) wish
-           join users u on u.workspace_id = $1 and u.id = wish.survivor
-           where u.deleted_at is null
+        r#"select named.id as "id!", u.id as survivor
+           from users named
+           join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
+           where named.workspace_id = $1 and named.id = any($2) and u.deleted_at is null
            order by u.id
            for no key update of u"#,
         workspace.uuid(),
@@ -79,25 +79,27 @@ pub(crate) async fn insert(
                  from identity i
                  join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null
                  where i.workspace_id = $1 and i.type = 'anonymous' and i.id = first.id)
-         ), room as (
-             select u.id as user_id,
-                 $6::bigint - 1 - (u.external_id is not null)::integer - linked.count as free,
-                 $9::bigint - linked.public as public_free
-             from users u
+         ), counted as (
+             -- Identifiers are counted beside the first link of a profile alone, and by no join of the two, which takes the
+             -- square of their number.
+             select free.*, max(linked.count) over (partition by free.user_id) as linked_count,
+                 max(linked.public) over (partition by free.user_id) as linked_public
+             from free
              cross join lateral (
                  select count(*) as count, count(*) filter (where i.is_public) as public
                  from identity i
-                 where i.workspace_id = $1 and i.user_id = u.id
+                 where i.workspace_id = $1 and i.user_id = free.user_id and free.number = 1
              ) linked
-             where u.workspace_id = $1 and u.id in (select user_id from free)
          )
          insert into identity
              (workspace_id, type, id, user_id, linked_at, source, is_public, names_users)
-         select $1, 'anonymous', free.id, free.user_id, free.linked_at, free.source, free.is_public, free.names_users
-         from free
-         join room on room.user_id = free.user_id and free.number <= room.free
-             and (not free.is_public or free.public_number <= room.public_free)
-         order by free.id
+         select $1, 'anonymous', counted.id, counted.user_id, counted.linked_at, counted.source, counted.is_public,
+             counted.names_users
+         from counted
+         join users u on u.workspace_id = $1 and u.id = counted.user_id
+         where counted.number <= $6::bigint - 1 - (u.external_id is not null)::integer - counted.linked_count
+             and (not counted.is_public or counted.public_number <= $9::bigint - counted.linked_public)
+         order by counted.id
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
              is_public = excluded.is_public, names_users = excluded.names_users,

@@ -15,6 +15,20 @@ pub(super) async fn refused(workspace: &Workspace, total: u64) -> Vec<Value> {
     .await
 }
 
+/// Likewise, page after page to the end of the list.
+pub(super) async fn all_refused(workspace: &Workspace, total: u64) -> Vec<Value> {
+    let mut listed = refused(workspace, total).await;
+    loop {
+        let path = format!("/events/rejected?limit=1000&offset={}", listed.len());
+        let page = workspace.api.get(path, 200).await.json();
+        let page = page["data"].as_array().unwrap();
+        if page.is_empty() {
+            return listed;
+        }
+        listed.extend(page.iter().cloned());
+    }
+}
+
 fn reasons(listed: &[Value]) -> Vec<&str> {
     listed.iter().rev().map(|it| it["reason"].as_str().unwrap()).collect()
 }

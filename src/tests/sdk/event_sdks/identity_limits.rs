@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 
-use super::{faulty_batches::refused, segment::identities, *};
+use super::{
+    faulty_batches::{all_refused, refused},
+    segment::identities,
+    *,
+};
 use crate::kit::{Process, data_dir};
 
 /// Identifiers of a profile, its own two among them.
@@ -42,7 +46,7 @@ async fn an_anonymous_id_of_many_users_belongs_to_the_first() {
     // Others follow from many places at once.
     let storm: Vec<Vec<Value>> = (0..10)
         .map(|place| {
-            let numbers = 100 + place * 10..110 + place * 10;
+            let numbers = 100 + place * 990..100 + (place + 1) * 990;
             numbers.map(|number| json!({"type": "identify", "userId": name(number), "anonymousId": "shared"})).collect()
         })
         .collect();
@@ -51,9 +55,11 @@ async fn an_anonymous_id_of_many_users_belongs_to_the_first() {
     applied(&workspace, &sender).await;
     let ids = identities(&workspace, "u0", 3).await;
     assert_eq!(ids[2], ("anonymous".to_owned(), "shared".to_owned()));
-    for number in 1..200 {
+    for number in (1..10_000).step_by(99) {
         identities(&workspace, &name(number), 2).await;
     }
+    let users = workspace.api.get("/users?limit=1", 200).await.json();
+    assert_eq!(users["pagination"]["total"], 10_001, "and the last of `applied`");
     events(&workspace, "u0", 1).await;
     // To share a device is no fault.
     refused(&workspace, 0).await;
@@ -115,27 +121,37 @@ fn not_linked(linked: &BTreeSet<String>, anonymous: &[String]) -> BTreeSet<Strin
 async fn a_user_of_too_many_anonymous_ids_keeps_a_thousand_and_the_others_name_the_limit() {
     let workspace = Workspace::new().await;
     let sender = Sender::of(&workspace, "events:write,users:write").await;
-    let anonymous: Vec<String> = (0..1_300).map(|number| format!("a{number}")).collect();
+    let anonymous: Vec<String> = (0..10_000).map(|number| format!("a{number}")).collect();
     let calls: Vec<Value> = anonymous.iter().map(|id| identify("ann", id)).collect();
-    join_all(calls.chunks(130).map(|calls| sender.batch(calls))).await;
+    join_all(calls.chunks(1_000).map(|calls| sender.batch(calls))).await;
     applied(&workspace, &sender).await;
     let ids = identities(&workspace, "ann", IDENTIFIERS_MAX).await;
-    let listed = refused(&workspace, 302).await;
+    let listed = all_refused(&workspace, 9_002).await;
     let linked = ids.iter().map(|(_, id)| id.clone()).collect();
     assert_eq!(without_room(&listed, "ann"), not_linked(&linked, &anonymous));
     // The traits are applied all the same, and a late retry adds nothing to the list.
     sender.batch(&[identify("ann", "one-more")]).await;
     profile(&workspace, "ann", |it| it["attributes"]["last"] == "one-more").await;
-    assert_eq!(refused(&workspace, 303).await[0]["messageId"], "of one-more");
-    for calls in calls.chunks(400) {
+    assert_eq!(refused(&workspace, 9_003).await[0]["messageId"], "of one-more");
+    for calls in calls.chunks(2_500) {
         sender.batch(calls).await;
     }
     sender.batch(&[alias("another", "ann", 1)]).await;
     applied(&workspace, &sender).await;
-    let listed = refused(&workspace, 304).await;
+    let listed = refused(&workspace, 9_004).await;
     assert_eq!((&listed[0]["name"], &listed[0]["messageId"]), (&json!("alias"), &json!("alias 1")));
     assert_eq!(listed[0]["reason"], FULL.replace("anonymousId", "previousId"));
     assert_eq!(identities(&workspace, "ann", IDENTIFIERS_MAX).await, ids);
+
+    // The newest ten thousand are listed, and all are counted.
+    let more: Vec<Value> =
+        (0..1_100).map(|number| identify("ann", &format!("more{number}"))).collect();
+    sender.batch(&more).await;
+    let listed = all_refused(&workspace, 10_104).await;
+    assert_eq!(listed.len(), 10_000);
+    let newest: BTreeSet<&str> =
+        listed.iter().take(1_100).map(|it| it["messageId"].as_str().unwrap()).collect();
+    assert!(more.iter().all(|call| newest.contains(call["messageId"].as_str().unwrap())));
 }
 
 #[tokio::test]

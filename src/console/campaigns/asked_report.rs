@@ -81,7 +81,7 @@ pub(super) async fn ask(
     for (name, value) in parameters(report, asked) {
         call = call.query(name, value);
     }
-    call.read().await
+    call.shared().read().await
 }
 
 /// The command that asks the API for a report, and the address of its rows as CSV. No report is one statement in SQL.

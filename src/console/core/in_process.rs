@@ -18,7 +18,10 @@ use web::{
     http::{Front, RequestId},
 };
 
-use crate::failure::{Failure, PageResult};
+use crate::{
+    failure::{Failure, PageResult},
+    shared_answers::{Question, SharedAnswers},
+};
 
 /// Longest wait for an answer, so that a page comes although a store hangs.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
@@ -30,11 +33,16 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A router of this process: the API's, or that of the listener for SQL. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Api(Front);
+pub struct Api {
+    /// Tells the routers of this process apart.
+    name: &'static str,
+    front: Front,
+    answers: SharedAnswers,
+}
 
 impl Api {
-    pub fn new(router: Router, clock: Clock) -> Self {
-        Self(web::http::front(router, clock))
+    pub fn new(name: &'static str, router: Router, clock: Clock, answers: SharedAnswers) -> Self {
+        Self { name, front: web::http::front(router, clock), answers }
     }
 }
 
@@ -60,6 +68,7 @@ pub struct Call<'a> {
     body: Option<(HeaderValue, Bytes)>,
     if_match: Option<HeaderValue>,
     wait_max: Duration,
+    is_shared: bool,
 }
 
 /// An answer with its ETag, where it has one.
@@ -91,6 +100,7 @@ impl Asker {
             body: None,
             if_match: None,
             wait_max: ANSWER_MAX,
+            is_shared: false,
         }
     }
 }
@@ -147,6 +157,13 @@ impl Call<'_> {
         Ok(self)
     }
 
+    /// Shares the answer with others of the workspace who ask the same: it may be a second older than the question, but
+    /// not than a change that was made in the console. Only for what changes nothing.
+    pub fn shared(mut self) -> Self {
+        self.is_shared = true;
+        self
+    }
+
     /// Waits longer than pages usually may.
     pub fn within(mut self, wait_max: Duration) -> Self {
         self.wait_max = wait_max;
@@ -183,7 +200,18 @@ impl Call<'_> {
 
     /// The body of a successful answer.
     async fn bytes(self) -> PageResult<Bytes> {
-        self.whole().await.map(Response::into_body)
+        if !self.is_shared {
+            return self.whole().await.map(Response::into_body);
+        }
+        let question = Question {
+            router: self.api.name,
+            method: self.method.clone(),
+            address: format!("{}?{}", self.path, self.query),
+            body: self.body.as_ref().map(|(_, body)| body.clone()).unwrap_or_default(),
+        };
+        let (api, asker) = (self.api, self.asker);
+        let ask = async { self.whole().await.map(Response::into_body) };
+        api.answers.get(&asker.person, question, ask).await
     }
 
     /// A successful answer, read to its end.
@@ -227,6 +255,7 @@ impl Call<'_> {
     /// # Errors
     /// When the path is none.
     pub async fn answer(mut self) -> PageResult<Response> {
+        let may_change = self.method != Method::GET && !self.is_shared;
         if !self.query.is_empty() {
             self.path.push('?');
             self.path.push_str(&self.query);
@@ -254,7 +283,11 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
-        Ok(Box::pin(self.api.0.clone().answer(request)).await)
+        let answer = Box::pin(self.api.front.clone().answer(request)).await;
+        if may_change {
+            self.api.answers.forget();
+        }
+        Ok(answer)
     }
 }
 

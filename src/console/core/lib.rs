@@ -11,6 +11,7 @@ pub mod in_process;
 pub mod process_metrics;
 pub mod query;
 pub mod recent_metrics;
+mod shared_answers;
 pub mod sign_in;
 pub mod state;
 pub mod visitor;

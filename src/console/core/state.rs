@@ -14,6 +14,7 @@ use crate::{
     in_process::Api,
     process_metrics::Metrics,
     recent_metrics::{EarlierHistograms, Measured},
+    shared_answers::SharedAnswers,
     view::Entry,
 };
 
@@ -55,12 +56,11 @@ pub struct SqlApi {
 impl ConsoleState {
     pub fn new(services: Services, routers: Routers, site: Site, entries: Vec<Entry>) -> Self {
         let Site { public_url, openid } = site;
+        let answers = SharedAnswers::default();
+        let api = |name, router| Api::new(name, router, services.clock().clone(), answers.clone());
         Self(Arc::new(Inner {
-            api: Api::new(routers.api, services.clock().clone()),
-            sql: routers.sql.map(|sql| SqlApi {
-                api: Api::new(sql.router, services.clock().clone()),
-                port: sql.port,
-            }),
+            api: api("api", routers.api),
+            sql: routers.sql.map(|sql| SqlApi { api: api("sql", sql.router), port: sql.port }),
             services,
             url: public_url.as_str().trim_end_matches('/').to_owned(),
             is_secure: public_url.scheme() == "https",

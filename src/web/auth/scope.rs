@@ -72,7 +72,7 @@ const _: () = assert!(ScopeName::ALL.len() <= u32::BITS as usize, "a scope is on
 
 /// A set of scopes. Its text form is a comma-separated list, in which `*` is every scope and `campaigns:*`
 /// every scope of that family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ScopeSet(u32);
 
 /// The text is not a scope.

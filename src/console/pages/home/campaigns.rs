@@ -79,7 +79,8 @@ struct FailingCampaign {
 pub(super) async fn failing(visitor: &Visitor) -> Markup {
     const TITLE: &str = "Campaigns whose messages fail";
     let Some(call) = visitor.sql(FAILING) else { return html! {} };
-    let found = match call.query("default_format", "JSON").read::<Failing>().await {
+    let call = call.query("default_format", "JSON").shared();
+    let found = match call.read::<Failing>().await {
         Ok(found) => found.data,
         Err(failure) => return failure.card(TITLE),
     };

@@ -181,7 +181,7 @@ async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
 async fn sent_today(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::AnalyticsSql).then_some(())?;
     let call = visitor.sql(SENT_TODAY)?.query("param_zone", visitor.zone().name());
-    let call = call.query("default_format", "JSONCompactEachRow").within(SENT_TODAY_MAX);
+    let call = call.query("default_format", "JSONCompactEachRow").within(SENT_TODAY_MAX).shared();
     Some(call.read::<[u64; 1]>().await.map(|[count]| count))
 }
 
@@ -254,7 +254,7 @@ async fn events_card(visitor: &Visitor) -> Markup {
 async fn events(visitor: &Visitor, title: &str) -> PageResult<Markup> {
     let question = explore::trends_of(visitor, EVENTS_BY_HOUR)?;
     let call = visitor.call(http::Method::POST, "/insights/trends").json(&question.body)?;
-    let trend = call.read::<Trend>().await?;
+    let trend = call.shared().read::<Trend>().await?;
     let zone = visitor.zone();
     let hour = |at: &Timestamp| zone.clock_at(*at).format("%H:%M").to_string();
     let values = trend.series.first().map(|series| series.values.clone()).unwrap_or_default();

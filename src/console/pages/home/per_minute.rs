@@ -16,7 +16,8 @@ use crate::{
 
 /// The address of the figure alone.
 pub(super) const PATH: &str = "/console/events-per-minute";
-const MINUTE_MS: i64 = 60 * 1_000;
+const SECOND_MS: i64 = 1_000;
+const MINUTE_MS: i64 = 60 * SECOND_MS;
 
 #[derive(Deserialize)]
 struct Trend {
@@ -46,9 +47,11 @@ pub(super) async fn figure(visitor: &Visitor) -> Markup {
 }
 
 async fn count(visitor: &Visitor) -> PageResult<u64> {
-    let since = Timestamp::from_millis(visitor.now().millis() - MINUTE_MS + 1).to_string();
+    // Of whole seconds, so that all who ask within one share the answer.
+    let second = visitor.now().millis().div_euclid(SECOND_MS) * SECOND_MS;
+    let since = Timestamp::from_millis(second - MINUTE_MS + 1).to_string();
     let question = json!({"series": [{}], "interval": "none", "from": since});
     let call = visitor.call(Method::POST, "/insights/trends").json(&question)?;
-    let Trend { series: [series] } = call.read().await?;
+    let Trend { series: [series] } = call.shared().read().await?;
     Ok(series.total)
 }

@@ -180,7 +180,7 @@ async fn counted(visitor: &Visitor, draft: &Draft) -> Markup {
 
 async fn preview(visitor: &Visitor, targeting: &Value, limit: u32) -> PageResult<Preview> {
     let body = json!({"targeting": targeting, "limit": limit});
-    visitor.call(Method::POST, "/campaigns/preview").json(&body)?.read().await
+    visitor.call(Method::POST, "/campaigns/preview").json(&body)?.shared().read().await
 }
 
 /// The number of people who match a targeting.

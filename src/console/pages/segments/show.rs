@@ -68,7 +68,8 @@ pub(super) async fn show(
 
 async fn find(visitor: &Visitor, id: &str, is_counted: bool) -> PageResult<Segment> {
     let call = visitor.get(path(["segments", id]));
-    call.query_if("counted", (!is_counted).then_some("false")).read().await
+    let call = call.query_if("counted", (!is_counted).then_some("false"));
+    if is_counted { call.shared().read().await } else { call.read().await }
 }
 
 async fn page(
@@ -163,7 +164,7 @@ async fn members(visitor: &Visitor, segment: &Segment, offset: u64) -> Markup {
         .get(path(["segments", &segment.id, "members"]))
         .query("limit", PAGE.to_string())
         .query("offset", offset.to_string());
-    let members: Members = match call.read().await {
+    let members: Members = match call.shared().read().await {
         Ok(members) => members,
         Err(failure) => return failure.card("Members"),
     };

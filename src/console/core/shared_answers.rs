@@ -1,0 +1,199 @@
+//! Answers of questions that take long, shared by the people who ask the same at nearly the same time.
+//!
+//! Ten people who look at one page ask for the same numbers. Asked once, they leave the processor to the acknowledgement of
+//! events. A change that a person makes in the console is seen by every later question.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::Method;
+use kernel::Tenant;
+use moka::future::Cache;
+use web::auth::{ScopeSet, SignedIn};
+
+use crate::failure::PageResult;
+
+/// How long an answer is given again.
+const KEPT: Duration = Duration::from_secs(1);
+/// Bytes of all answers that are kept.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// What is asked, and all that its answer depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    /// Which router is asked.
+    pub(crate) router: &'static str,
+    pub(crate) method: Method,
+    /// The path and the query.
+    pub(crate) address: String,
+    pub(crate) body: Bytes,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    tenant: Tenant,
+    scopes: ScopeSet,
+    /// Changes that were made before.
+    changes: u64,
+    question: Question,
+}
+
+/// The answers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SharedAnswers {
+    answers: Cache<Key, Bytes>,
+    changes: Arc<AtomicU64>,
+}
+
+impl Default for SharedAnswers {
+    fn default() -> Self {
+        let bytes = |_: &Key, answer: &Bytes| u32::try_from(answer.len()).unwrap_or(u32::MAX);
+        let answers =
+            Cache::builder().max_capacity(BYTES_MAX).weigher(bytes).time_to_live(KEPT).build();
+        Self { answers, changes: Arc::default() }
+    }
+}
+
+impl SharedAnswers {
+    /// The answer to a question, asked unless it is being asked for the same workspace and scopes or was a moment ago.
+    ///
+    /// # Errors
+    /// Those of `ask`, for all who wait for it; they are not kept.
+    pub(crate) async fn get(
+        &self,
+        person: &SignedIn,
+        question: Question,
+        ask: impl Future<Output = PageResult<Bytes>>,
+    ) -> PageResult<Bytes> {
+        let key = Key {
+            tenant: person.tenant,
+            scopes: person.scopes,
+            changes: self.changes.load(Ordering::Acquire),
+            question,
+        };
+        let answer = self.answers.try_get_with(key, ask).await;
+        answer.map_err(|failure| (*failure).clone())
+    }
+
+    /// No later question gets an answer from before now.
+    pub(crate) fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use kernel::{KeyId, OrganizationId, WorkspaceId};
+    use tokio::sync::Semaphore;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::failure::Failure;
+
+    fn person(scopes: &str) -> SignedIn {
+        SignedIn {
+            session: KeyId::mint(),
+            tenant: Tenant {
+                organization: OrganizationId::new(Uuid::from_u128(1)),
+                workspace: WorkspaceId::new(Uuid::from_u128(2)),
+            },
+            actor: "Ann".to_owned(),
+            scopes: scopes.parse().unwrap(),
+            currency: None,
+            timezone: "UTC".to_owned(),
+        }
+    }
+
+    fn question(address: &str) -> Question {
+        Question {
+            router: "api",
+            method: Method::GET,
+            address: address.to_owned(),
+            body: Bytes::new(),
+        }
+    }
+
+    /// Answers that count how often they were asked for.
+    #[derive(Default)]
+    struct Asked(AtomicU64);
+
+    impl Asked {
+        async fn answer(&self) -> PageResult<Bytes> {
+            let asked = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            Ok(asked.to_string().into())
+        }
+    }
+
+    #[tokio::test]
+    async fn people_of_one_workspace_share_an_answer_while_it_is_made() {
+        let (answers, asked, may_answer) =
+            (SharedAnswers::default(), Asked::default(), Semaphore::new(0));
+        let person = person("*");
+        let ask = || async {
+            may_answer.acquire().await.unwrap().forget();
+            asked.answer().await
+        };
+        let several = futures_util::future::join_all(
+            (0..10).map(|_| answers.get(&person, question("/segments/1"), ask())),
+        );
+        let (found, ()) = tokio::join!(several, async { may_answer.add_permits(1) });
+        assert!(found.into_iter().all(|it| it.unwrap() == "1"));
+    }
+
+    #[tokio::test]
+    async fn another_question_or_person_has_an_answer_of_its_own() {
+        let (answers, asked) = (SharedAnswers::default(), Asked::default());
+        let all = person("*");
+        let mut other = person("*");
+        other.tenant.workspace = WorkspaceId::new(Uuid::from_u128(3));
+        let reader = person("users:read");
+        let first = question("/segments/1");
+        let of_sql = Question { router: "sql", ..first.clone() };
+        let with_body = Question { body: "x".into(), ..first.clone() };
+        let posted = Question { method: Method::POST, ..first.clone() };
+        for (place, (person, question)) in [
+            (&all, first.clone()),
+            (&other, first.clone()),
+            (&reader, first),
+            (&all, question("/segments/2")),
+            (&all, of_sql),
+            (&all, with_body),
+            (&all, posted),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let found = answers.get(person, question, asked.answer()).await.unwrap();
+            assert_eq!(found, (place + 1).to_string());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_is_seen_by_the_next_question() {
+        let (answers, asked) = (SharedAnswers::default(), Asked::default());
+        let person = person("*");
+        for expected in ["1", "2", "3"] {
+            let found = answers.get(&person, question("/segments/1"), asked.answer()).await;
+            assert_eq!(found.unwrap(), expected);
+            answers.forget();
+        }
+    }
+
+    #[tokio::test]
+    async fn failures_are_not_kept() {
+        let (answers, asked) = (SharedAnswers::default(), Asked::default());
+        let person = person("*");
+        let failure = || async { Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away")) };
+        let found = answers.get(&person, question("/segments/1"), failure()).await;
+        assert_eq!(found.unwrap_err().message, "away");
+        let found = answers.get(&person, question("/segments/1"), asked.answer()).await;
+        assert_eq!(found.unwrap(), "1");
+    }
+}

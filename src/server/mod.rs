@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod collector;
+mod intake_runtime;
 mod limits;
 mod merges;
 mod open_files;
@@ -51,6 +52,7 @@ use supervisor::{Heartbeat, Panicked, Workers};
 use suppressions::ops::census;
 use tokio::{
     net::TcpListener,
+    runtime::Handle,
     sync::watch,
     task::{JoinHandle, JoinSet},
 };
@@ -70,6 +72,7 @@ use web::{
 pub(crate) use self::open_files::{CONNECTIONS_MIN, OTHER_FILES};
 use self::{
     arrivals::Clocks,
+    intake_runtime::IntakeRuntime,
     limits::{body_limits, look_up_limit, rate_limits, read_limits},
     ports::{Ports, serve_options},
 };
@@ -116,12 +119,21 @@ pub struct Server {
     profile_calls: Option<ProfileCalls>,
     engines: Engines,
     stopping: watch::Sender<bool>,
+    /// What serves the connections of the API, and takes events in.
+    intake: IntakeRuntime,
     listeners: Vec<JoinHandle<Result<http::Drained, Panicked>>>,
     /// The sending tasks, if this process sends.
     senders: Option<JoinHandle<()>>,
     background: JoinSet<()>,
     mail: Option<SocketAddr>,
     _lock: DataDirLock,
+}
+
+/// A port, and what answers there.
+struct Listener {
+    listener: TcpListener,
+    router: axum::Router,
+    options: ServeOptions,
 }
 
 /// Runs the service until a signal stops it; `show_key` as in [`ServerOptions`].
@@ -204,6 +216,7 @@ impl Server {
             profile_calls: None,
             engines,
             stopping,
+            intake: IntakeRuntime::start()?,
             listeners: Vec::new(),
             senders: None,
             background: JoinSet::new(),
@@ -258,12 +271,14 @@ impl Server {
 
     fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &Settings) {
         let front = if settings.has_role(Role::Api) { router::api } else { router::health };
+        let here = Handle::current();
         let routers = [
-            ("listener-api", api, front(&self.app)),
-            ("listener-admin", admin, router::admin(&self.app)),
+            ("listener-api", api, front(&self.app), self.intake.handle().clone()),
+            ("listener-admin", admin, router::admin(&self.app), here),
         ];
-        for (name, listener, router) in routers {
-            self.answer(name, listener, router, serve_options(&settings.http));
+        for (name, listener, router, runtime) in routers {
+            let (router, options) = (router, serve_options(&settings.http));
+            self.answer(name, Listener { listener, router, options }, &runtime);
         }
     }
 
@@ -274,24 +289,20 @@ impl Server {
             connections_max: open_files::connections(settings.sql.connections_max),
             ..serve_options(&settings.http)
         };
-        self.answer("listener-sql", listener, sql_listener::router(state.clone()), options);
+        let router = sql_listener::router(state.clone());
+        self.answer("listener-sql", Listener { listener, router, options }, &Handle::current());
         self.keep("sql-views", move |heartbeat| state.clone().prepare(heartbeat));
     }
 
-    fn answer(
-        &mut self,
-        name: &'static str,
-        listener: TcpListener,
-        router: axum::Router,
-        options: ServeOptions,
-    ) {
+    fn answer(&mut self, name: &'static str, listener: Listener, runtime: &Handle) {
+        let Listener { listener, router, options } = listener;
         let front = http::front(router, self.app.clock().clone());
         let stop = stopped(self.stopping.subscribe());
         let serve = http::serve(listener, front, options, stop);
         // A listener is not restarted, since its socket is gone, but its end is reported. An idle
         // listener does not count as hung.
         let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
-        self.listeners.push(tokio::spawn(async move {
+        self.listeners.push(runtime.spawn(async move {
             let drained = heartbeat.attempt_async(serve).await?;
             heartbeat.ended();
             Ok(drained)
@@ -557,6 +568,7 @@ fn assemble(
             user_tokens,
         }),
         delivery,
+        runtime: Handle::current(),
     })
 }
 

@@ -324,7 +324,7 @@ async fn exports_have_so_many_places_and_end_with_their_key() {
     // More than buffers of connections hold.
     let large = |number: usize| json!({"externalId": format!("large-{number}"), "attributes": attributes_of(50_000)});
     create(&workspace, &(0..600).map(large).collect::<Vec<_>>()).await;
-    let (key, _) = server().key(&workspace.name, "users:read events:read").await;
+    let (key, _) = server().key(&workspace.name, "users:read,events:read").await;
     let client = Client::new(&server().url, Some(&key));
     let (first, second) = (began(&client).await, began(&client).await);
     // Exports of events and of people share the places.

@@ -10,7 +10,7 @@
 
 use analytics::insights::{HistoryEvent, PersonHistory};
 
-use super::ties::Groups;
+use super::ties::Ties;
 
 /// What may happen between two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +127,8 @@ fn best_in_order(events: &[HistoryEvent], rules: Rules) -> Option<Attempt> {
 
 /// The best attempt where events at one millisecond stand in the order that helps most.
 fn best_in_any_order(events: &[HistoryEvent], rules: Rules) -> Option<Attempt> {
-    let mut groups = Groups::new(events, rules.steps);
-    let choices = groups.choices();
+    let mut ties = Ties::new(events, rules.steps);
+    let choices = ties.choices();
     let next = match rules.order {
         Order::AnyBetween => next_places(&choices, rules.steps),
         Order::Strict => Vec::new(),
@@ -137,8 +137,8 @@ fn best_in_any_order(events: &[HistoryEvent], rules: Rules) -> Option<Attempt> {
     let mut best: (Vec<i64>, usize) = (Vec::new(), 0);
     for entry in (0..choices.len()).filter(|group| choices[*group] & 1 != 0) {
         let at_ms = match rules.order {
-            Order::AnyBetween => any_between(&mut groups, &next, entry, rules),
-            Order::Strict => strict(&mut groups, entry, rules),
+            Order::AnyBetween => any_between(&mut ties, &next, entry, rules),
+            Order::Strict => strict(&mut ties, entry, rules),
         };
         if at_ms.len() > best.0.len() {
             best = (at_ms, entry);
@@ -150,26 +150,21 @@ fn best_in_any_order(events: &[HistoryEvent], rules: Rules) -> Option<Attempt> {
     let (at_ms, group) = best;
     let first = *at_ms.first()?;
     let at_once = at_ms.iter().take_while(|at_ms| **at_ms == first).count();
-    let entry = groups.entry(group, at_once);
+    let entry = ties.entry(group, at_once);
     Some(Attempt { at_ms, entry })
 }
 
 /// Takes as many steps as each group can be. Later groups reach no less after more of them.
-fn any_between(
-    groups: &mut Groups<'_>,
-    next: &[Vec<usize>],
-    entry: usize,
-    rules: Rules,
-) -> Vec<i64> {
-    let Some(start) = groups.at_ms(entry) else { return Vec::new() };
-    let mut at_ms = vec![start; groups.reach(entry, 0)];
+fn any_between(ties: &mut Ties<'_>, next: &[Vec<usize>], entry: usize, rules: Rules) -> Vec<i64> {
+    let Some(start) = ties.at_ms(entry) else { return Vec::new() };
+    let mut at_ms = vec![start; ties.reach(entry, 0)];
     let mut group = entry;
     while at_ms.len() < rules.steps {
         group = next[at_ms.len() - 1][group];
-        let Some(at) = groups.at_ms(group).filter(|at| at - start <= rules.window_ms) else {
+        let Some(at) = ties.at_ms(group).filter(|at| at - start <= rules.window_ms) else {
             break;
         };
-        let reached = groups.reach(group, at_ms.len());
+        let reached = ties.reach(group, at_ms.len());
         at_ms.resize(reached, at);
     }
     at_ms
@@ -177,19 +172,19 @@ fn any_between(
 
 /// Takes some steps at the end of the first group, then groups whose events are all steps, then some at the beginning of
 /// one. Fewer steps of the first group may lead further.
-fn strict(groups: &mut Groups<'_>, entry: usize, rules: Rules) -> Vec<i64> {
-    let Some(start) = groups.at_ms(entry) else { return Vec::new() };
+fn strict(ties: &mut Ties<'_>, entry: usize, rules: Rules) -> Vec<i64> {
+    let Some(start) = ties.at_ms(entry) else { return Vec::new() };
     let mut best = Vec::new();
-    for first in (1..=groups.reach(entry, 0)).rev() {
+    for first in (1..=ties.reach(entry, 0)).rev() {
         let mut at_ms = vec![start; first];
         let mut group = entry + 1;
         while at_ms.len() < rules.steps
-            && let Some(at) = groups.at_ms(group).filter(|at| at - start <= rules.window_ms)
+            && let Some(at) = ties.at_ms(group).filter(|at| at - start <= rules.window_ms)
         {
             let before = at_ms.len();
-            let reached = groups.reach(group, before);
+            let reached = ties.reach(group, before);
             at_ms.resize(reached, at);
-            if reached - before < groups.size(group) {
+            if reached - before < ties.size(group) {
                 break;
             }
             group += 1;

@@ -19,7 +19,7 @@ struct Group {
 
 /// The events of a history, by time.
 #[derive(Debug)]
-pub(super) struct Groups<'e> {
+pub(super) struct Ties<'e> {
     events: &'e [HistoryEvent],
     steps: usize,
     groups: Vec<Group>,
@@ -27,7 +27,7 @@ pub(super) struct Groups<'e> {
     reached: Vec<u8>,
 }
 
-impl<'e> Groups<'e> {
+impl<'e> Ties<'e> {
     /// The groups of events that are sorted by time.
     pub(super) fn new(events: &'e [HistoryEvent], steps: usize) -> Self {
         let mut groups: Vec<Group> = Vec::new();
@@ -148,7 +148,7 @@ mod tests {
     fn reach(choices: &[u32], steps: usize) -> usize {
         let event = |choices: &u32| HistoryEvent { at_ms: 1, choices: *choices };
         let events: Vec<HistoryEvent> = choices.iter().map(event).collect();
-        Groups::new(&events, steps).reach(0, 0)
+        Ties::new(&events, steps).reach(0, 0)
     }
 
     #[test]

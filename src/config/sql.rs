@@ -36,6 +36,8 @@ impl<'de> Deserialize<'de> for SqlListen {
 pub struct Sql {
     /// Seconds that a statement may run.
     pub seconds: u64,
+    /// Seconds that a client may take nothing of its answer, and all of it may take longer than the statement.
+    pub answer_seconds: u64,
     /// Memory that a statement may hold in ClickHouse.
     pub memory_bytes: u64,
     /// Memory that all statements together may hold; beyond it the largest is stopped.
@@ -62,6 +64,7 @@ impl Sql {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let positive = [
             ("sql.seconds", self.seconds),
+            ("sql.answer_seconds", self.answer_seconds),
             ("sql.memory_bytes", self.memory_bytes),
             ("sql.result_rows", self.result_rows),
             ("sql.threads", self.threads),

@@ -26,6 +26,7 @@ use crate::{
     fault::Fault,
     headers::{EXCEPTION_CODE, NAME, SERVER_NAME},
     native,
+    pace::{Pace, Paced},
     running::{Outcome, Running},
 };
 
@@ -82,6 +83,7 @@ pub(crate) struct Wanted<'a> {
     /// Whether it is held back until it is whole.
     pub(crate) whole: bool,
     pub(crate) databases: &'a ViewDatabases,
+    pub(crate) pace: Pace,
 }
 
 /// The answer of the engine, as the client gets it.
@@ -107,7 +109,8 @@ pub(crate) async fn of_engine(
         return Ok(failed(StatusCode::INTERNAL_SERVER_ERROR, None, &text, wanted));
     }
     let encoder = wanted.encoding.map(Encoder::new).transpose().map_err(kernel::Error::internal)?;
-    let streamed = Streamed { ahead, body, encoder, running, is_over: false };
+    let source = Source { ahead, body, encoder, running, is_over: false };
+    let streamed = Streamed { source: Paced::new(source, wanted.pace), is_broken: false };
     let mut response = Response::new(Body::new(streamed));
     let headers = response.headers_mut();
     for name in PASSED_ON {
@@ -277,8 +280,8 @@ impl Encoder {
     }
 }
 
-/// The body of an answer. When it is dropped before its end, the statement is ended.
-struct Streamed {
+/// What an answer comes from. When it is dropped before its end, the statement is ended.
+struct Source {
     /// Pieces that were held back.
     ahead: VecDeque<Bytes>,
     body: Incoming,
@@ -287,7 +290,7 @@ struct Streamed {
     is_over: bool,
 }
 
-impl Streamed {
+impl Source {
     fn next_plain(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
         if let Some(piece) = self.ahead.pop_front() {
             return Poll::Ready(Some(Ok(piece)));
@@ -312,6 +315,41 @@ impl Streamed {
         let last = self.encoder.take()?.finish();
         Some(last.map(Frame::data).map_err(axum::Error::new))
     }
+
+    fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        loop {
+            let piece = match self.next_plain(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(self.finish()),
+                Poll::Ready(Some(Err(error))) => {
+                    // The last piece has the reason. Breaking off keeps a client from taking it for an end.
+                    self.is_over = true;
+                    self.running.end(Outcome::Failed);
+                    return Poll::Ready(Some(Err(axum::Error::new(error))));
+                }
+                Poll::Ready(Some(Ok(piece))) => piece,
+            };
+            let piece = match &mut self.encoder {
+                Some(encoder) => encoder.push(&piece).map_err(axum::Error::new)?,
+                None => piece,
+            };
+            if !piece.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+        }
+    }
+}
+
+/// The body of an answer. It breaks off when its client takes too long.
+struct Streamed {
+    source: Paced<Source>,
+    is_broken: bool,
 }
 
 impl http_body::Body for Streamed {
@@ -323,29 +361,15 @@ impl http_body::Body for Streamed {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.get_mut();
-        if this.is_over {
+        if this.is_broken {
             return Poll::Ready(None);
         }
-        loop {
-            let piece = match this.next_plain(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(this.finish()),
-                Poll::Ready(Some(Err(error))) => {
-                    // The last piece has the reason. Breaking off keeps a client from taking it for an end.
-                    this.is_over = true;
-                    this.running.end(Outcome::Failed);
-                    return Poll::Ready(Some(Err(axum::Error::new(error))));
-                }
-                Poll::Ready(Some(Ok(piece))) => piece,
-            };
-            let piece = match &mut this.encoder {
-                Some(encoder) => encoder.push(&piece).map_err(axum::Error::new)?,
-                None => piece,
-            };
-            if !piece.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
-            }
-        }
+        this.source.poll(cx, Source::poll_piece).map(|polled| {
+            polled.unwrap_or_else(|| {
+                this.is_broken = true;
+                Some(Err(axum::Error::new("the client took too long")))
+            })
+        })
     }
 }
 

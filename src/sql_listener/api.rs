@@ -129,6 +129,7 @@ async fn run(state: &SqlState, ask: Prepared<'_>, mut running: Running) -> Resul
         encoding: asked.accepted.filter(|_| asked.may_compress && !asked.blocks),
         whole: asked.wait_end_of_query,
         databases: reach.databases,
+        pace: state.0.pace,
     };
     let question = Question {
         session,

@@ -15,6 +15,7 @@ mod guard;
 mod headers;
 mod limits;
 mod native;
+mod pace;
 mod request;
 mod running;
 mod settings;
@@ -37,6 +38,7 @@ use self::{
     engine::Engine,
     guard::Guard,
     limits::Slots,
+    pace::Pace,
     settings::Bounds,
     setup::{Parts, Setup},
 };
@@ -54,6 +56,7 @@ struct Inner {
     setup: Setup,
     databases: ViewDatabases,
     time_max: Duration,
+    pace: Pace,
     memory_max_bytes: u64,
     /// Whether the engine is the embedded one.
     is_embedded: bool,
@@ -62,13 +65,16 @@ struct Inner {
 impl SqlState {
     pub fn new(services: Services, settings: &Sql, is_embedded: bool) -> Self {
         let address = services.analytics().address();
+        let time_max = Duration::from_secs(settings.seconds);
+        let answer_max = Duration::from_secs(settings.answer_seconds);
         Self(Arc::new(Inner {
             engine: Engine::new(address),
             bounds: Bounds::new(settings),
             slots: Slots::new(settings),
             setup: Setup::new(),
             databases: ViewDatabases::of(&address.database),
-            time_max: Duration::from_secs(settings.seconds),
+            time_max,
+            pace: Pace { whole_max: time_max + answer_max, idle_max: answer_max },
             memory_max_bytes: settings.memory_total_bytes,
             is_embedded,
             services,

@@ -179,6 +179,7 @@ mod tests {
     fn places(queries: usize, queries_per_key: usize, waiting_per_key: usize) -> Slots {
         Slots::new(&Sql {
             seconds: 1,
+            answer_seconds: 1,
             memory_bytes: 1,
             memory_total_bytes: 1,
             result_rows: 1,

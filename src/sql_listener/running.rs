@@ -20,7 +20,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 pub(crate) enum Outcome {
     Answered,
     Failed,
-    /// Its client has gone.
+    /// Its client has gone, or took too long.
     Cancelled,
 }
 

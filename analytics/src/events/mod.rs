@@ -22,7 +22,10 @@ pub use aggregate::{
 pub(crate) use aggregate::{FIRST_OF_ORDERS, NUMBER_IN_TEXT, ORDER_COMPLETED, SUM_OF_FIELD};
 pub use arrival::{clock_ms, newest_arrival};
 pub(crate) use export::ExportPlaces;
-pub use export::{Export, ExportFilter, ExportPosition, ExportedEvent, WINDOW_EVENTS_MAX, export};
+pub use export::{
+    Export, ExportFilter, ExportPlace, ExportPosition, ExportedEvent, WINDOW_EVENTS_MAX, export,
+    export_place,
+};
 pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;

@@ -1,4 +1,4 @@
-//! `millrace export events`: `GET /events/export` into a file.
+//! `millrace export events` and `people`: `GET /events/export` and `GET /users/export` into a file.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,32 @@ use bytes::Bytes;
 use clap::Args;
 use config::Settings;
 use http::{Method, StatusCode};
-use tables::Format;
 use tokio::{fs::File, io::AsyncWriteExt as _};
 use url::form_urlencoded;
 use web::auth::ScopeSet;
 
 use super::{
     FileFormat, format_of, progress_bar,
+    rows::Rows,
     server::{Access, SILENCE_MAX, ServerAccess, refusal, whole},
 };
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct EventExport {
+pub(in crate::cli) struct FileExport {
     /// The file to write; one that is there is replaced once the export is whole
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     access: Access,
+    /// The format of the file [default: that of its name]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<FileFormat>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct EventExport {
+    #[command(flatten)]
+    into: FileExport,
     /// The first instant (ISO 8601); a date alone means its beginning in UTC
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
@@ -33,20 +42,34 @@ pub(in crate::cli) struct EventExport {
     /// Only events of this name
     #[arg(long, value_name = "NAME")]
     event_name: Option<String>,
-    /// The format of the file [default: that of its name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<FileFormat>,
 }
 
-/// What the key of this command is called in lists.
-const KEY_LABEL: &str = "millrace export events";
+pub(super) async fn events(export: EventExport, settings: &Settings) -> anyhow::Result<()> {
+    let EventExport { into, from, to, event_name } = export;
+    let parameters = [("from", from), ("to", to), ("eventName", event_name)];
+    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    run(Rows::Events, &into, &query, settings).await
+}
 
-pub(super) async fn run(export: EventExport, settings: &Settings) -> anyhow::Result<()> {
-    let format = format_of(&export.file, export.format)?;
-    let scopes: ScopeSet = "events:read".parse().map_err(anyhow::Error::msg)?;
-    let server = export.access.open(settings, scopes, KEY_LABEL).await?;
+pub(super) async fn people(into: FileExport, settings: &Settings) -> anyhow::Result<()> {
+    run(Rows::People, &into, "", settings).await
+}
+
+/// Exports rows into a file: all of them, or those that a query narrows them to.
+async fn run(
+    rows: Rows,
+    into: &FileExport,
+    query: &str,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let format = format_of(&into.file, into.format)?;
+    let path = format!("{}?format={}&{query}", rows.export_path(), format.name());
+    let scopes: ScopeSet = rows.export_scope().parse().map_err(anyhow::Error::msg)?;
+    let label = format!("millrace export {}", rows.noun());
+    let server = into.access.open(settings, scopes, &label).await?;
     let done = tokio::select! {
-        done = write(&export, &server, format) => done,
+        done = write(&server, path.trim_end_matches('&'), &into.file) => done,
         interrupted = tokio::signal::ctrl_c() => {
             interrupted.map_err(Into::into).and_then(|()| Err(anyhow::anyhow!("interrupted")))
         }
@@ -54,7 +77,7 @@ pub(super) async fn run(export: EventExport, settings: &Settings) -> anyhow::Res
     let closed = server.close(settings).await;
     if done.is_err() {
         // It is not whole; that it cannot be removed changes nothing about the failure.
-        let _ = std::fs::remove_file(unfinished(&export.file));
+        let _ = std::fs::remove_file(unfinished(&into.file));
     }
     done.and(closed)
 }
@@ -66,25 +89,17 @@ fn unfinished(file: &Path) -> PathBuf {
     name.into()
 }
 
-async fn write(export: &EventExport, server: &ServerAccess, format: Format) -> anyhow::Result<()> {
-    let parameters = [
-        ("format", Some(format.name())),
-        ("from", export.from.as_deref()),
-        ("to", export.to.as_deref()),
-        ("eventName", export.event_name.as_deref()),
-    ];
-    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-    let path = format!("/events/export?{query}");
+/// Writes the answer to a path of the server, once it is whole, under the file's name.
+async fn write(server: &ServerAccess, path: &str, target: &Path) -> anyhow::Result<()> {
     let mut answer = server
-        .open(Method::GET, &path, Bytes::new())
+        .open(Method::GET, path, Bytes::new())
         .await?
         .map_err(|fault| anyhow::anyhow!("the server does not answer: {}", fault.reason))?;
     if answer.status != StatusCode::OK {
         let body = whole(&mut answer).await.unwrap_or_default();
         return Err(refusal(answer.status, &body));
     }
-    let part = unfinished(&export.file);
+    let part = unfinished(target);
     let unwritable = || format!("cannot write {}", part.display());
     let mut file = File::create(&part).await.with_context(unwritable)?;
     let bar = progress_bar("exporting {bytes} {bytes_per_sec} {elapsed}");
@@ -101,6 +116,5 @@ async fn write(export: &EventExport, server: &ServerAccess, format: Format) -> a
     }
     file.sync_all().await.with_context(unwritable)?;
     bar.finish_and_clear();
-    std::fs::rename(&part, &export.file)
-        .with_context(|| format!("cannot write {}", export.file.display()))
+    std::fs::rename(&part, target).with_context(|| format!("cannot write {}", target.display()))
 }

@@ -26,8 +26,8 @@ use super::{
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct FileImport {
-    /// The file: for events with columns as `export events` writes them, for people with `external_id`, `email`, `phone`,
-    /// `user_id`, `attributes`, and `attributes.NAME` for single ones
+    /// The file: for events with columns as `export events` writes them, for people as `export people` does, or with
+    /// `external_id`, `email`, `phone`, `user_id`, `attributes`, and `attributes.NAME` for single ones
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]

@@ -16,7 +16,11 @@ use config::Settings;
 use indicatif::{ProgressBar, ProgressStyle};
 use tables::Format;
 
-use self::{export::EventExport, import::FileImport, rows::Rows};
+use self::{
+    export::{EventExport, FileExport},
+    import::FileImport,
+    rows::Rows,
+};
 
 /// How often a progress bar is drawn.
 const TICK: Duration = Duration::from_millis(200);
@@ -25,6 +29,8 @@ const TICK: Duration = Duration::from_millis(200);
 pub(super) enum Export {
     /// Writes events into a file, each once, in order of time
     Events(EventExport),
+    /// Writes active profiles into a file, each once
+    People(FileExport),
 }
 
 #[derive(Debug, Subcommand)]
@@ -37,7 +43,8 @@ pub(super) enum Import {
 
 pub(super) async fn export(command: Export, settings: &Settings) -> anyhow::Result<()> {
     match command {
-        Export::Events(events) => export::run(events, settings).await,
+        Export::Events(events) => export::events(events, settings).await,
+        Export::People(file) => export::people(file, settings).await,
     }
 }
 

@@ -6,6 +6,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tables::Field;
 
+/// Columns of an export that no upsert sets. They are left out.
+const COMPUTED: [&str; 6] =
+    ["person_id", "anonymous_ids", "created_at", "updated_at", "consent", "lists"];
 /// The beginning of a column of one attribute.
 const ATTRIBUTE: &str = "attributes.";
 
@@ -28,6 +31,7 @@ struct SentProfile<'r> {
 /// Whether a column may stand in a file of people.
 pub(super) fn is_column(name: &str) -> bool {
     ["user_id", "external_id", "email", "phone", "attributes"].contains(&name)
+        || COMPUTED.contains(&name)
         || name.strip_prefix(ATTRIBUTE).is_some_and(|attribute| !attribute.is_empty())
 }
 
@@ -39,6 +43,7 @@ pub(super) fn profile_of(fields: &[Field]) -> Result<String, String> {
     for field in fields {
         let value = &*field.value;
         match &*field.name {
+            name if COMPUTED.contains(&name) => {}
             name if value.get() == "\"\"" && is_column(name) => {}
             "user_id" => profile.user_id = Some(value),
             "external_id" => profile.external_id = Some(value),
@@ -97,6 +102,24 @@ mod tests {
             r#"{"userId":"6b01417d621db7fb20000000","externalId":"ann","email":"ann@example.test","#,
             r#""phone":"+49 151 1","attributes":{"firstName":"Ann","plan":"team","score":49.90}}"#
         );
+        assert_eq!(profile(&row), Ok(expected.to_owned()));
+        assert!(row.iter().all(|(name, _)| is_column(name)));
+    }
+
+    #[test]
+    fn what_an_export_adds_is_left_out() {
+        let row = [
+            ("person_id", "\"6b01417d621db7fb20000000\""),
+            ("external_id", "\"ann\""),
+            ("email", "\"\""),
+            ("anonymous_ids", r#"["cookie"]"#),
+            ("attributes", r#"{"score":12345678901234567890.10}"#),
+            ("created_at", "\"2026-03-01T12:00:00.000Z\""),
+            ("updated_at", "\"2026-03-01T12:00:00.000Z\""),
+            ("consent", r#"{"email":"optedIn"}"#),
+            ("lists", r#""[]""#),
+        ];
+        let expected = r#"{"externalId":"ann","attributes":{"score":12345678901234567890.10}}"#;
         assert_eq!(profile(&row), Ok(expected.to_owned()));
         assert!(row.iter().all(|(name, _)| is_column(name)));
     }

@@ -1,4 +1,4 @@
-//! What the rows of an imported file are, and where the server takes them.
+//! What the rows of a file are, and where the server takes and answers them.
 
 use serde::Deserialize;
 use tables::Field;
@@ -58,11 +58,27 @@ impl Rows {
         }
     }
 
-    /// The scope that the path wants.
+    /// The scope that an import wants.
     pub(super) fn scope(self) -> &'static str {
         match self {
             Self::Events => "events:write",
             Self::People => "users:write",
+        }
+    }
+
+    /// The path that answers all of them as a table.
+    pub(super) fn export_path(self) -> &'static str {
+        match self {
+            Self::Events => "/events/export",
+            Self::People => "/users/export",
+        }
+    }
+
+    /// The scope that an export wants.
+    pub(super) fn export_scope(self) -> &'static str {
+        match self {
+            Self::Events => "events:read",
+            Self::People => "users:read",
         }
     }
 

@@ -1,17 +1,14 @@
 //! Funnels: how many people go through steps, one after the other, within a window of time.
-//!
-//! A person enters with an event of the first step in the range. From each entry the earliest event that can be the next
-//! step is taken, until there is none within the window; so an attempt reaches as many steps as any choice of events
-//! could. The attempt with the most steps counts, of equal ones the earliest. Events at one millisecond stand in the
-//! order of the steps that they can be. An event is one step only.
 
 use std::collections::HashMap;
 
-use analytics::insights::{HISTORY_CHOICES_MAX, HistoryEvent, PersonHistory};
+use analytics::insights::{HISTORY_CHOICES_MAX, PersonHistory};
 use kernel::fields::{Fields, FromFields, Words, describe::described};
 use statistics::proportion::{Interval as Bounds, Proportion, share};
 
+pub use super::attempts::Order;
 use super::{
+    attempts::{Rules, best_attempt},
     breakdown::BreakdownBy,
     choice::{Choice, refuse_many_filters},
     follow::Follow,
@@ -23,15 +20,6 @@ use super::{
 const CONFIDENCE: f64 = 0.95;
 /// Longest window, in days.
 const WINDOW_DAYS_MAX: i64 = 366;
-
-/// What may happen between two steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Any other events may.
-    AnyBetween,
-    /// No event of the person.
-    Strict,
-}
 
 const ORDERS: &Words<Order> = &[("any_between", Order::AnyBetween), ("strict", Order::Strict)];
 
@@ -100,88 +88,6 @@ impl FromFields for FunnelQuestion {
                 .object(),
         }
     }
-}
-
-/// The best attempt of a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Attempt {
-    /// When each step was reached.
-    at_ms: Vec<i64>,
-    /// The place of the entry in the history.
-    entry: usize,
-}
-
-/// The order in which events of a history stand.
-fn places(events: &[HistoryEvent]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..events.len()).collect();
-    places.sort_by_key(|place| {
-        let event = events[*place];
-        (event.at_ms, event.choices.trailing_zeros(), event.choices)
-    });
-    places
-}
-
-/// The place of the next event, after each event, that can be each of the steps but the first.
-fn next_places(events: &[HistoryEvent], steps: usize) -> Vec<Vec<usize>> {
-    let none = events.len();
-    (1..steps)
-        .map(|step| {
-            let mut next = vec![none; events.len()];
-            let mut found = none;
-            for (place, event) in events.iter().enumerate().rev() {
-                next[place] = found;
-                if event.choices & (1 << step) != 0 {
-                    found = place;
-                }
-            }
-            next
-        })
-        .collect()
-}
-
-fn best_attempt(history: &PersonHistory, rules: Rules) -> Option<Attempt> {
-    if history.events.iter().all(|event| event.choices & 1 == 0) {
-        return None;
-    }
-    let order = places(&history.events);
-    let events: Vec<HistoryEvent> = order.iter().map(|place| history.events[*place]).collect();
-    let next = match rules.order {
-        Order::AnyBetween => next_places(&events, rules.steps),
-        Order::Strict => Vec::new(),
-    };
-    let mut best: Option<Attempt> = None;
-    for (entry, event) in events.iter().enumerate().filter(|(_, event)| event.choices & 1 != 0) {
-        let mut at_ms = vec![event.at_ms];
-        let mut place = entry;
-        while at_ms.len() < rules.steps {
-            let step = at_ms.len();
-            place = match rules.order {
-                Order::AnyBetween => next[step - 1][place],
-                Order::Strict => place + 1,
-            };
-            let reached = events.get(place).filter(|event| {
-                event.choices & (1 << step) != 0 && event.at_ms - at_ms[0] <= rules.window_ms
-            });
-            let Some(reached) = reached else { break };
-            at_ms.push(reached.at_ms);
-        }
-        if best.as_ref().is_none_or(|best| at_ms.len() > best.at_ms.len()) {
-            let is_whole = at_ms.len() == rules.steps;
-            best = Some(Attempt { at_ms, entry: order[entry] });
-            if is_whole {
-                break;
-            }
-        }
-    }
-    best
-}
-
-/// What decides how far a person comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rules {
-    steps: usize,
-    window_ms: i64,
-    order: Order,
 }
 
 /// How far one person came.
@@ -366,7 +272,7 @@ pub struct FunnelOf {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use analytics::insights::HistoryEvent;
 
     use super::*;
 
@@ -380,66 +286,6 @@ mod tests {
 
     fn rules(steps: usize, window_ms: i64, order: Order) -> Rules {
         Rules { steps, window_ms, order }
-    }
-
-    fn reached(events: &[HistoryEvent], rules: Rules) -> Vec<i64> {
-        best_attempt(&history(events), rules).map(|attempt| attempt.at_ms).unwrap_or_default()
-    }
-
-    #[test]
-    fn a_person_goes_through_the_steps_in_order_and_in_time() {
-        use Order::{AnyBetween, Strict};
-        let cases: [(&str, &[HistoryEvent], Rules, &[i64]); 11] = [
-            ("nothing", &[event(1, 0b10)], rules(2, 10, AnyBetween), &[]),
-            ("an entry alone", &[event(1, 1)], rules(2, 10, AnyBetween), &[1]),
-            (
-                "the window's end is included",
-                &[event(0, 1), event(10, 2)],
-                rules(2, 10, AnyBetween),
-                &[0, 10],
-            ),
-            ("after the window", &[event(0, 1), event(11, 2)], rules(2, 10, AnyBetween), &[0]),
-            (
-                "a later entry reaches more",
-                &[event(0, 1), event(5, 1), event(11, 2)],
-                rules(2, 10, AnyBetween),
-                &[5, 11],
-            ),
-            (
-                "the earliest of equal attempts",
-                &[event(0, 1), event(1, 1), event(2, 2)],
-                rules(2, 10, AnyBetween),
-                &[0, 2],
-            ),
-            (
-                "steps at one millisecond",
-                &[event(3, 0b100), event(3, 0b10), event(3, 1)],
-                rules(3, 0, AnyBetween),
-                &[3, 3, 3],
-            ),
-            ("one event is one step", &[event(0, 0b11)], rules(2, 10, AnyBetween), &[0]),
-            (
-                "the same event twice",
-                &[event(0, 0b11), event(4, 0b11)],
-                rules(2, 10, AnyBetween),
-                &[0, 4],
-            ),
-            (
-                "others between",
-                &[event(0, 1), event(1, 0), event(2, 2)],
-                rules(2, 10, AnyBetween),
-                &[0, 2],
-            ),
-            (
-                "none may come between",
-                &[event(0, 1), event(1, 0), event(2, 2)],
-                rules(2, 10, Strict),
-                &[0],
-            ),
-        ];
-        for (name, events, rules, expected) in cases {
-            assert_eq!(reached(events, rules), expected, "{name}");
-        }
     }
 
     #[test]
@@ -492,49 +338,5 @@ mod tests {
         assert_eq!(median(&mut [3]), Some(3.0));
         assert_eq!(median(&mut [9, 1, 4]), Some(4.0));
         assert_eq!(median(&mut [9, 1, 4, 2]), Some(3.0));
-    }
-
-    /// The most steps that any choice of later events reaches.
-    fn longest(events: &[HistoryEvent], rules: Rules) -> usize {
-        fn from(
-            events: &[HistoryEvent],
-            place: usize,
-            step: usize,
-            end_ms: i64,
-            rules: Rules,
-        ) -> usize {
-            let mut best = step;
-            if step == rules.steps {
-                return best;
-            }
-            let last = if rules.order == Order::Strict { place + 2 } else { events.len() };
-            for next in place + 1..last.min(events.len()) {
-                if events[next].choices & (1 << step) != 0 && events[next].at_ms <= end_ms {
-                    best = best.max(from(events, next, step + 1, end_ms, rules));
-                }
-            }
-            best
-        }
-        let order = places(events);
-        let events: Vec<HistoryEvent> = order.iter().map(|place| events[*place]).collect();
-        let entries = (0..events.len()).filter(|place| events[*place].choices & 1 != 0);
-        entries
-            .map(|place| from(&events, place, 1, events[place].at_ms + rules.window_ms, rules))
-            .max()
-            .unwrap_or_default()
-    }
-
-    proptest! {
-        #[test]
-        fn no_choice_of_events_reaches_more_steps(
-            events in prop::collection::vec((0_i64..12, 0_u32..16), 0..9),
-            window_ms in 0_i64..12, strict: bool,
-        ) {
-            let events: Vec<HistoryEvent> =
-                events.into_iter().map(|(at_ms, choices)| event(at_ms, choices)).collect();
-            let order = if strict { Order::Strict } else { Order::AnyBetween };
-            let rules = rules(4, window_ms, order);
-            prop_assert_eq!(reached(&events, rules).len(), longest(&events, rules));
-        }
     }
 }

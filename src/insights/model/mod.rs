@@ -1,8 +1,10 @@
 //! Questions, and how their answers are computed.
 //!
 //! Reading order: [`period`] (ranges of time and their intervals), [`choice`] (which events), [`people`] (whose),
-//! then [`trends`], [`funnels`] and [`retention`], each a question with its limits and its rules ([`follow`]); [`saved`] keeps them.
+//! then [`trends`], [`funnels`] (with [`attempts`]) and [`retention`], each a question with its limits and its rules ([`follow`]); [`saved`]
+//! keeps them.
 
+mod attempts;
 pub mod breakdown;
 pub mod choice;
 mod filter;
@@ -12,6 +14,7 @@ pub mod people;
 pub mod period;
 pub mod retention;
 pub mod saved;
+mod ties;
 pub mod trends;
 
 /// Characters of an event name, a path or a label.

@@ -9,7 +9,9 @@ use kernel::{
 };
 use serde_json::{Map, Value};
 
-use super::{funnels::FunnelQuestion, retention::RetentionQuestion, trends::TrendsQuestion};
+use super::{
+    funnels::FunnelQuestion, people::People, retention::RetentionQuestion, trends::TrendsQuestion,
+};
 
 /// Saved insights of a workspace.
 pub const SAVED_MAX: i64 = 1_000;
@@ -78,6 +80,15 @@ impl Question {
             Kind::Funnels => Self::Funnels(Box::new(read_object(question).map_err(read)?)),
             Kind::Retention => Self::Retention(Box::new(read_object(question).map_err(read)?)),
         })
+    }
+
+    /// The people it is limited to, if it is.
+    pub fn people(&self) -> Option<&People> {
+        match self {
+            Self::Trends(question) => question.people.as_ref(),
+            Self::Funnels(question) => question.people.as_ref(),
+            Self::Retention(question) => question.people.as_ref(),
+        }
     }
 }
 

@@ -6,10 +6,31 @@ use audience::{
     ops::{Audience, fault},
 };
 use contacts::ContactState;
-use kernel::{Error, Result, WorkspaceId};
+use kernel::{Error, FieldError, Result, WorkspaceId};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::model::{PEOPLE_MAX, people::People};
+
+/// Why people cannot be found: their targeting uses a segment that does not exist, or is too large with its segments.
+///
+/// # Errors
+/// If the store fails.
+pub(super) async fn people_fault(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    people: &People,
+) -> Result<Option<FieldError>> {
+    let fault = fault(db, workspace, &people.targeting).await?;
+    Ok(fault.map(|mut fault| {
+        fault.path = if people.is_segment {
+            "people.segmentId".to_owned()
+        } else {
+            fault.path.replacen("targeting", "people", 1)
+        };
+        fault
+    }))
+}
 
 /// Finds the people in PostgreSQL and stores them for ClickHouse; the id under which they are. None where the question is
 /// of everybody.
@@ -21,15 +42,11 @@ pub(super) async fn members(
     workspace: WorkspaceId,
     people: Option<&People>,
 ) -> Result<Option<Uuid>> {
-    let Some(People { targeting, is_segment }) = people else { return Ok(None) };
-    if let Some(mut fault) = fault(app.db(), workspace, targeting).await? {
-        fault.path = if *is_segment {
-            "people.segmentId".to_owned()
-        } else {
-            fault.path.replacen("targeting", "people", 1)
-        };
+    let Some(people) = people else { return Ok(None) };
+    if let Some(fault) = people_fault(app.db(), workspace, people).await? {
         return Err(Error::Invalid(vec![fault]));
     }
+    let targeting = &people.targeting;
     let question = Uuid::new_v4();
     let query = AudienceQuery { targeting: Some(targeting), ..AudienceQuery::default() };
     let mut audience = Audience::open_segment(app, workspace, &query).await?;

@@ -1,8 +1,10 @@
 //! Saved insights: create, read, change, delete.
 
+use audience::ops::hold_segments;
 use kernel::{Error, InsightId, Result, WorkspaceId, page::PageWindow};
+use sqlx::PgConnection;
 
-use super::InsightState;
+use super::{InsightState, members::people_fault};
 use crate::{
     model::saved::{Insight, InsightPatch, NewInsight, Question, SAVED_MAX},
     store,
@@ -10,10 +12,28 @@ use crate::{
 
 const NOT_FOUND: Error = Error::NotFound("Insight");
 
+/// Refuses a question about a segment that does not exist. One that does is not deleted before the transaction ends, and
+/// then the insight keeps it.
+async fn check_segments(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    question: &Question,
+) -> Result<()> {
+    let Some(people) = question.people() else { return Ok(()) };
+    hold_segments(tx, workspace, &[&people.targeting]).await?;
+    match people_fault(tx, workspace, people).await? {
+        None => Ok(()),
+        Some(mut fault) => {
+            fault.path = format!("question.{}", fault.path);
+            Err(Error::Invalid(vec![fault]))
+        }
+    }
+}
+
 /// Saves a question under a name.
 ///
 /// # Errors
-/// Bad request when the workspace has as many as it may have.
+/// Bad request when it asks about a segment that does not exist, or the workspace has as many as it may have.
 pub async fn create(
     app: &InsightState,
     workspace: WorkspaceId,
@@ -24,9 +44,12 @@ pub async fn create(
     let NewInsight { name, kind, question } = new;
     let id = InsightId::mint(now);
     let insight = Insight { id, name, kind, question, created_at: now, updated_at: now };
-    if !store::insert(app.db(), workspace, actor, &insight).await? {
+    let mut tx = app.db().begin().await?;
+    check_segments(&mut tx, workspace, &Question::stored(kind, &insight.question)?).await?;
+    if !store::insert(&mut *tx, workspace, actor, &insight).await? {
         return Err(Error::bad_request(format!("A workspace has at most {SAVED_MAX} insights")));
     }
+    tx.commit().await?;
     Ok(insight)
 }
 
@@ -51,7 +74,7 @@ pub async fn get(app: &InsightState, workspace: WorkspaceId, id: InsightId) -> R
 /// Changes an insight.
 ///
 /// # Errors
-/// Not found; bad request when a new question does not fit the kind.
+/// Not found; bad request when a new question does not fit the kind, or asks about a segment that does not exist.
 pub async fn update(
     app: &InsightState,
     workspace: WorkspaceId,
@@ -66,16 +89,17 @@ pub async fn update(
     }
     insight.name = name.unwrap_or(insight.name);
     insight.kind = kind.unwrap_or(insight.kind);
+    insight.updated_at = app.clock().now();
+    let mut tx = app.db().begin().await?;
     if let Some(question) = question {
-        Question::stored(insight.kind, &question)?;
+        check_segments(&mut tx, workspace, &Question::stored(insight.kind, &question)?).await?;
         insight.question = question;
     }
-    insight.updated_at = app.clock().now();
-    if store::update(app.db(), workspace, actor, &insight).await? {
-        Ok(insight)
-    } else {
-        Err(NOT_FOUND)
+    if !store::update(&mut *tx, workspace, actor, &insight).await? {
+        return Err(NOT_FOUND);
     }
+    tx.commit().await?;
+    Ok(insight)
 }
 
 /// Deletes an insight.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::{InsightId, Result, WorkspaceId, page::PageWindow};
 use serde_json::Value;
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::model::saved::{Insight, Kind, SAVED_MAX};
@@ -37,7 +37,7 @@ impl TryFrom<Row> for Insight {
 
 /// Inserts an insight; false where the workspace has as many as it may have.
 pub(crate) async fn insert(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     actor: &str,
     new: &Insight,
@@ -114,7 +114,7 @@ pub(crate) async fn find(
 
 /// Writes a changed insight; false where it is gone.
 pub(crate) async fn update(
-    db: &PgPool,
+    db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     actor: &str,
     insight: &Insight,

@@ -59,13 +59,14 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("POST", "/events/aggregate", "", json!({"eventName": "A"}), "events:read"),
         // A stream that is answered has no end.
         ("GET", "/events/live", "?status=unknown", none.clone(), "events:read"),
-        // NDJSON, which the lines here do not read.
+        // NDJSON, which the lines here do not read, as that of people.
         ("GET", "/events/export", "?format=unknown", none.clone(), "events:read"),
         ("GET", "/events/rejected", "", none.clone(), "events:read"),
         ("GET", "/dead-letters", "", none.clone(), "events:read"),
         ("POST", "/dead-letters/retry", "", json!({}), "settings:write"),
         ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
         ("GET", "/users", "", none.clone(), "users:read"),
+        ("GET", "/users/export", "?format=unknown", none.clone(), "users:read"),
         ("GET", "/users/search", "?query=unknown", none.clone(), "users:read"),
         ("GET", "/users/deleted", "", none.clone(), "users:read"),
         ("GET", "/users/by-user-id/{userId}", "", none.clone(), "users:read"),

@@ -21,10 +21,15 @@ pub(super) async fn until_exported(client: &Client, count: usize) {
     .await;
 }
 
-/// Opens an export. All tests share the places of the server, so it waits for one.
+/// Opens an export of events.
 pub(super) async fn open(client: &Client, query: &str, accept: &str) -> Response {
+    open_at(client, &format!("/events/export{query}"), accept).await
+}
+
+/// Opens an export. All tests share the places of the server, so it waits for one.
+pub(super) async fn open_at(client: &Client, path: &str, accept: &str) -> Response {
     eventually("there is a place for an export", || async {
-        let request = client.request(Method::GET, &format!("/events/export{query}"));
+        let request = client.request(Method::GET, path);
         let response = request.header("accept", accept).send().await.unwrap();
         (response.status() != StatusCode::TOO_MANY_REQUESTS).then_some(response)
     })

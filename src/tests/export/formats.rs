@@ -10,7 +10,7 @@ use super::fixture::{bytes, open, shop, track};
 use crate::kit::Workspace;
 
 /// The rows of a file, with values that are written alike in every format.
-fn read(bytes: &[u8], format: Format) -> Vec<BTreeMap<String, Value>> {
+pub(super) fn read(bytes: &[u8], format: Format) -> Vec<BTreeMap<String, Value>> {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     let mut reader = TableReader::open(file.path(), format).unwrap();
@@ -28,7 +28,10 @@ fn read(bytes: &[u8], format: Format) -> Vec<BTreeMap<String, Value>> {
 /// JSON in texts is taken out of them, numbers are doubles, and an empty text is left to be absent.
 fn normal(name: String, value: Value) -> (String, Value) {
     let value = match (name.as_str(), value) {
-        ("properties" | "numbers", Value::String(text)) => serde_json::from_str(&text).unwrap(),
+        (
+            "properties" | "numbers" | "attributes" | "anonymous_ids" | "consent" | "lists",
+            Value::String(text),
+        ) => serde_json::from_str(&text).unwrap(),
         ("revenue", Value::String(text)) => text.parse::<f64>().unwrap().into(),
         ("revenue", Value::Number(number)) => number.as_f64().unwrap().into(),
         (_, value) => value,
@@ -36,7 +39,7 @@ fn normal(name: String, value: Value) -> (String, Value) {
     (name, value)
 }
 
-fn without_empty(rows: Vec<BTreeMap<String, Value>>) -> Vec<BTreeMap<String, Value>> {
+pub(super) fn without_empty(rows: Vec<BTreeMap<String, Value>>) -> Vec<BTreeMap<String, Value>> {
     let is_filled = |value: &Value| *value != Value::String(String::new());
     let kept = |row: BTreeMap<String, Value>| row.into_iter().filter(|(_, it)| is_filled(it));
     rows.into_iter().map(|row| kept(row).collect()).collect()

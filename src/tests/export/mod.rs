@@ -1,4 +1,4 @@
-//! `GET /events/export`, and the commands `export` and `import`.
+//! `GET /events/export` and `GET /users/export`, and the commands `export` and `import`.
 
 mod bad_input;
 mod broken_off;
@@ -7,4 +7,5 @@ pub(crate) mod fixture;
 mod formats;
 mod journals;
 mod people;
+mod people_export;
 mod rows;

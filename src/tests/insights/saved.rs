@@ -84,6 +84,61 @@ async fn a_question_that_does_not_fit_its_kind_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn a_question_about_a_segment_that_does_not_exist_is_not_saved() {
+    let (workspace, other) = (Workspace::new().await, Workspace::new().await);
+    let segment = |workspace: &Workspace| {
+        let api = workspace.api.clone();
+        async move { api.post("/segments", &json!({"name": "VIP", "targeting": {}}), 201).await.json() }
+    };
+    let (known, foreign) = (segment(&workspace).await, segment(&other).await);
+    let questions = |people: &Value| {
+        let mut trends = trends();
+        let mut steps = json!({"steps": [{"eventName": "A"}, {"eventName": "B"}], "window": {"amount": 1, "unit": "days"}, "last": {"amount": 7, "unit": "days"}});
+        let mut returns = json!({"start": {"eventName": "A"}, "return": {"eventName": "B"}, "interval": "week", "intervals": 2, "last": {"amount": 7, "unit": "days"}});
+        for question in [&mut trends, &mut steps, &mut returns] {
+            question["people"] = people.clone();
+        }
+        [("trends", trends), ("funnels", steps), ("retention", returns)]
+    };
+    let member = |segment: &Value| {
+        json!({"filterGroups": [{"filters": [{"type": "attribute", "field": "plan", "operator": "exists"},
+        {"type": "segment", "field": segment["id"], "operator": "member"}]}]})
+    };
+    let good = save(&workspace, "Good", "trends", &questions(&member(&known))[0].1).await;
+    save(&workspace, "Whole", "funnels", &questions(&json!({"segmentId": known["id"]}))[1].1).await;
+    let absent = json!({"id": "00000000-0000-7000-8000-000000005e9d"});
+    for unknown in [&absent, &foreign] {
+        for people in [json!({"segmentId": unknown["id"]}), member(unknown)] {
+            for (kind, question) in questions(&people) {
+                // As the question itself is answered, within the field that it stands in.
+                let asked = workspace.api.post(&format!("/insights/{kind}"), &question, 400).await;
+                let errors: Vec<String> =
+                    asked.errors().iter().map(|error| format!("question.{error}")).collect();
+                assert!(
+                    errors.len() == 1 && errors[0].starts_with("question.people."),
+                    "{errors:?}"
+                );
+                let body = json!({"name": "a", "kind": kind, "question": question});
+                assert_eq!(workspace.api.post("/insights", &body, 400).await.errors(), errors);
+                let request = workspace.api.request(Method::PUT, &format!("/insights/{good}"));
+                let changed = json!({"kind": kind, "question": question});
+                let refused = workspace.api.send(request.json(&changed), 400).await;
+                assert_eq!(refused.errors(), errors);
+            }
+        }
+    }
+    let list = workspace.api.get("/insights", 200).await.json();
+    assert_eq!(list["pagination"]["total"], 2);
+    let path = format!("/insights/{good}");
+    assert_eq!(workspace.api.get(&path, 200).await.json()["question"]["people"], member(&known));
+    // Deletion looks at the same uses.
+    let used = format!("/segments/{}", known["id"].as_str().unwrap());
+    let delete = workspace.api.request(Method::DELETE, &used);
+    let refused = workspace.api.send(delete, 409).await.json();
+    assert_eq!(refused["message"], "The segment is in use by the insights \"Good\", \"Whole\"");
+}
+
 /// The rows of a table, as objects by column; nulls are left out.
 fn rows(format: Format, bytes: &[u8]) -> Vec<Value> {
     let mut file = tempfile::NamedTempFile::new().unwrap();

@@ -77,6 +77,31 @@ async fn no_campaign_is_live_without_its_segment() {
 }
 
 #[tokio::test]
+async fn no_insight_is_saved_without_its_segment() {
+    let workspace = Workspace::new().await;
+    for n in 0..PAIRS {
+        let used = create(&workspace, &format!("Used{n}"), &json!({})).await;
+        let question = |people: Value| json!({"series": [{"eventName": "A"}], "last": {"amount": 7, "unit": "days"}, "people": people});
+        let body =
+            |people: Value| json!({"name": "A", "kind": "trends", "question": question(people)});
+        let used_path = path(&used);
+        let deleted = status(&workspace.api, Method::DELETE, &used_path, Value::Null);
+        let member = json!({"segmentId": used["id"]});
+        let statuses = if n % 2 == 0 {
+            tokio::join!(deleted, status(&workspace.api, Method::POST, "/insights", body(member)))
+        } else {
+            let saved = workspace.api.post("/insights", &body(json!({})), 201).await.json();
+            let saved_path = format!("/insights/{}", id(&saved));
+            let changed = json!({"question": question(all(&[in_segment(&used, "not_member")]))});
+            let changed = status(&workspace.api, Method::PUT, &saved_path, changed);
+            let statuses = tokio::join!(deleted, changed);
+            (statuses.0, if statuses.1 == 200 { 201 } else { statuses.1 })
+        };
+        assert!([(204, 400), (409, 201)].contains(&statuses), "{statuses:?}");
+    }
+}
+
+#[tokio::test]
 async fn one_of_many_takes_a_name() {
     let workspace = Workspace::new().await;
     let body = || json!({"name": "VIP", "targeting": {}});

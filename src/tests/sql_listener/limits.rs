@@ -1,7 +1,12 @@
 //! Limits of statements, and callers who try them.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use bytes::Bytes;
+use providers::client::{self, ClientOptions, roots};
 use reqwest::Method;
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
@@ -9,6 +14,8 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use super::fixture::{Answered, Sql, sent};
 use crate::kit::{TestServer, Workspace, data_dir, eventually, run, server, settings, unique};
 
+/// Time for a piece of an answer.
+const READ_MAX: Duration = Duration::from_secs(30);
 /// Runs until it is stopped.
 const RUNAWAY: &str = "SELECT sum(cityHash64(number)) FROM numbers(1000000000000)";
 /// Statements of this text that run in ClickHouse.
@@ -87,6 +94,46 @@ async fn a_client_that_goes_ends_its_statement() {
     eventually("the statement runs", async || (running(&text).await > 0).then_some(())).await;
     task.abort();
     eventually("the statement has ended", async || (running(&text).await == 0).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_keeps_no_place() {
+    let (_server, sql) = small(
+        "sql-unread",
+        &[
+            ("sql.seconds", "3".to_owned()),
+            ("sql.answer_seconds", "1".to_owned()),
+            ("sql.queries_per_key", "1".to_owned()),
+            ("sql.wait_seconds", "20".to_owned()),
+        ],
+    )
+    .await;
+    // A connection of HTTP/2 is alive while one of its answers is not taken.
+    for http2_only in [false, true] {
+        let roots = Arc::new(roots(None).unwrap());
+        let client = client::Client::new(&ClientOptions { roots, http2_only });
+        // More than buffers of connections hold.
+        let statement = Bytes::from("SELECT repeat('x', 1000) FROM numbers(1000000)");
+        let request = http::Request::post(&sql.url);
+        let request = request.header("x-clickhouse-key", &sql.key).body(statement).unwrap();
+        let mut unread = client.open(request, READ_MAX).await.unwrap();
+        assert_eq!(unread.status, 200);
+        assert!(unread.next(READ_MAX).await.unwrap().is_some(), "the answer began");
+        let began = Instant::now();
+        // It waits for the only place of the key.
+        assert_eq!(sql.ask("SELECT 1").await.text, "1\n");
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        let rest = async {
+            loop {
+                match unread.next(READ_MAX).await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return false,
+                    Err(_) => return true,
+                }
+            }
+        };
+        assert!(rest.await, "what came is not all");
+    }
 }
 
 #[tokio::test]

@@ -33,7 +33,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("events", &["audience"]),
-    ("exports", &[]),
+    // Profiles are read as users are.
+    ("exports", &["users"]),
     ("hosted_page", &["consent", "delivery"]),
     ("identity", &["consent", "users"]),
     ("insights", &["audience"]),

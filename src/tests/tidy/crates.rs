@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("people_mirror", "kernel metrics_catalogue supervisor analytics"),
     ("audience", "kernel metrics_catalogue analytics web people_mirror"),
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web suppressions audience"),
-    ("exports", "kernel analytics web tables"),
+    ("exports", "kernel tables analytics web contacts"),
     ("identity", "kernel metrics_catalogue supervisor analytics web contacts"),
     ("privacy", "kernel metrics_catalogue supervisor ingest analytics web people_mirror contacts"),
     ("retention", "kernel metrics_catalogue supervisor analytics web identity"),

@@ -16,7 +16,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use self::places::ExportPlace;
+pub use self::places::ExportPlace;
 pub(crate) use self::places::ExportPlaces;
 use super::filter::Range;
 use crate::{
@@ -174,6 +174,14 @@ pub fn export(
         window: None,
         _place: place,
     })
+}
+
+/// A place among the exports of a workspace, for one whose rows come from another store.
+///
+/// # Errors
+/// [`AnalyticsError::TooManyExports`] when the workspace, or all together, have as many as may be.
+pub fn export_place(analytics: &Analytics, workspace: Uuid) -> Result<ExportPlace, AnalyticsError> {
+    analytics.exports.take(workspace)
 }
 
 impl Export {

@@ -18,7 +18,8 @@ pub(crate) struct ExportPlaces(Arc<Mutex<HashMap<Uuid, usize>>>);
 
 /// Held by an export as long as it runs.
 #[derive(Debug)]
-pub(super) struct ExportPlace {
+#[must_use]
+pub struct ExportPlace {
     places: ExportPlaces,
     workspace: Uuid,
 }
@@ -69,7 +70,7 @@ mod tests {
         held.push(places.take(three).unwrap());
         let refused = text(places.take(Uuid::from_u128(4)));
         assert!(refused.contains(&format!("{OF_ALL_MAX} exports")), "{refused}");
-        held.remove(0);
+        drop(held.remove(0));
         held.push(places.take(one).unwrap());
         drop(held);
         assert!(places.0.lock().is_empty());

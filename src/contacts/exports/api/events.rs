@@ -1,15 +1,8 @@
 //! `GET /events/export`: every event of the workspace once, as a table.
 
-use std::io;
-
 use analytics::events::{ExportFilter, ExportPosition};
-use axum::{body::Body, extract::State, response::Response};
-use bytes::Bytes;
-use futures_util::stream;
-use http::{
-    HeaderMap, HeaderValue,
-    header::{ACCEPT, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
-};
+use axum::{extract::State, response::Response};
+use http::HeaderMap;
 use kernel::{DayEdge, Timestamp};
 use tables::Format;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -19,10 +12,8 @@ use web::{
     http::{ApiResult, FromQuery, Query, QueryFields},
 };
 
-use crate::{
-    model::events::read_cursor,
-    ops::events::{EventExport, export},
-};
+use super::answer::{Begun, FORMAT_WORDS, format_of};
+use crate::{model::events::read_cursor, ops::events::export};
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(export_events))
@@ -32,9 +23,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 const NAME_CHARS_MAX: usize = 255;
 /// Characters of a cursor: those of the longest name and id.
 const CURSOR_CHARS_MAX: usize = 4_096;
-/// What is offered; the first is the default.
-const FORMATS: [Format; 3] = [Format::Ndjson, Format::Csv, Format::Parquet];
-const FORMAT_WORDS: &[(&str, Format)] = &Format::words(FORMATS);
 
 /// The query string of an export.
 #[derive(Debug)]
@@ -101,9 +89,6 @@ async fn export_events(
     headers: HeaderMap,
     Query(query): Query<ExportQuery>,
 ) -> ApiResult<Response> {
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let accepted = || Format::accepted(accept, &FORMATS);
-    let format = query.format.or_else(accepted).unwrap_or(FORMATS[0]);
     let filter = ExportFilter {
         event_name: query.event_name,
         start_ms: query.from.map(Timestamp::millis),
@@ -111,44 +96,7 @@ async fn export_events(
         after: query.cursor,
         window_events: None,
     };
-    let mut export = export(&app, caller.workspace(), filter, format)?;
-    // A failure before the first rows has a status of its own.
-    let first = export.next_piece().await?;
-    let open = OpenExport { app, caller, export, first };
-    let pieces = stream::try_unfold(open, async |mut open| {
-        Ok::<_, io::Error>(open.next_piece().await?.map(|piece| (piece, open)))
-    });
-    let mut response = Response::new(Body::from_stream(pieces));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let name = format!("attachment; filename=\"events.{}\"", format.extension());
-    if let Ok(name) = HeaderValue::from_str(&name) {
-        headers.insert(CONTENT_DISPOSITION, name);
-    }
-    Ok(response)
-}
-
-/// An export that is being answered.
-struct OpenExport {
-    app: Services,
-    caller: Caller<scope::EventsRead>,
-    export: EventExport,
-    first: Option<Bytes>,
-}
-
-impl OpenExport {
-    /// The next piece; none at the end. An error breaks the answer off, so that no client takes it for whole.
-    async fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
-        if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
-            return Ok(Some(first));
-        }
-        if !self.caller.is_still_admitted(self.app.auth()).await {
-            return Err(io::Error::other("the key was revoked"));
-        }
-        self.export.next_piece().await.map_err(|error| {
-            tracing::warn!(%error, "an export of events broke off");
-            io::Error::other(error.to_string())
-        })
-    }
+    let format = format_of(query.format, &headers);
+    let pieces = export(&app, caller.workspace(), filter, format)?;
+    Ok(Begun { app, caller, name: "events", format, pieces }.answer().await?)
 }

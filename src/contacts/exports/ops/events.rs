@@ -8,10 +8,8 @@ use kernel::{Error, Result, WorkspaceId};
 use tables::{Format, TableWriter};
 use web::Services;
 
+use super::{PIECE_BYTES, Pieces};
 use crate::model::events::{CursorWriter, export_row, export_schema};
-
-/// A piece is sent once so many bytes are ready.
-const PIECE_BYTES: usize = 128 << 10;
 
 /// An export that is being answered. When it is dropped, its question to ClickHouse ends.
 #[derive(Debug)]
@@ -37,12 +35,8 @@ pub fn export(
     Ok(EventExport { export, writer: Some(writer), cursors: CursorWriter::default() })
 }
 
-impl EventExport {
-    /// The next piece of the table, which may be empty at its end; none after it.
-    ///
-    /// # Errors
-    /// When ClickHouse fails. What was sent is then no whole table.
-    pub async fn next_piece(&mut self) -> Result<Option<Bytes>> {
+impl Pieces for EventExport {
+    async fn next_piece(&mut self) -> Result<Option<Bytes>> {
         let Self { export, writer, cursors } = self;
         let Some(open) = writer.as_mut() else { return Ok(None) };
         let is_at_end = export

@@ -6,8 +6,11 @@ pub mod inline;
 pub mod typed;
 pub mod waves;
 
+use std::collections::BTreeMap;
+
 use kernel::{EmailAddress, Timestamp, UserId};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use self::attributes::Attributes;
 
@@ -37,6 +40,18 @@ pub struct User {
     pub attributes: Box<RawValue>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// A profile with what else is stored about the person.
+#[derive(Debug, Clone)]
+pub struct ProfileRecord {
+    pub user: User,
+    /// Anonymous ids that are linked to it, in order.
+    pub anonymous_ids: Vec<String>,
+    /// State of consent by channel; a channel without a state is not in it.
+    pub consent: BTreeMap<String, String>,
+    /// Lists that it is subscribed to on any channel, archived ones included.
+    pub lists: Vec<Uuid>,
 }
 
 /// The caller that deletes a profile, and the reason it gave.

@@ -10,7 +10,7 @@ use kernel::{Country, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::users::{
-    model::{DeletedUser, Deletion, User, typed::Typed},
+    model::{DeletedUser, Deletion, ProfileRecord, User, typed::Typed},
     store,
 };
 use kernel::page::PageWindow;
@@ -46,6 +46,17 @@ pub async fn page(
 ) -> Result<(Vec<User>, u64)> {
     let rows = store::read::page(db, workspace, limit, offset).await?;
     Ok((rows, store::read::count(db, workspace).await?))
+}
+
+/// The active profiles after this one in the order of internal ids, with what else is stored about them: at most `limit`,
+/// and fewer where they are large. An empty page is the end.
+pub async fn records(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    after: Option<UserId>,
+    limit: u32,
+) -> Result<Vec<ProfileRecord>> {
+    store::read::records(db, workspace, after, limit).await
 }
 
 /// Moves a profile to the recycle bin. No read finds it after that. Its events stay.

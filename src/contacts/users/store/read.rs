@@ -1,10 +1,16 @@
 //! Reading active profiles.
 
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt as _;
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
 
 use super::Row;
-use crate::users::model::User;
+use crate::users::model::{ProfileRecord, User};
+
+/// A page of records ends with the one that reaches so many bytes.
+const RECORD_BYTES: usize = 4 << 20;
 
 /// The active profile with this internal id, or into which the one with this id was merged.
 pub(in crate::users) async fn by_id(
@@ -111,4 +117,96 @@ pub(in crate::users) async fn count(db: &PgPool, workspace: WorkspaceId) -> Resu
     .fetch_one(db)
     .await?;
     Ok(count.unsigned_abs())
+}
+
+struct RecordRow {
+    id: Vec<u8>,
+    external_id: Option<String>,
+    email: Option<String>,
+    phone: Option<String>,
+    attributes: String,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    channels: Option<Vec<String>>,
+    statuses: Option<Vec<String>>,
+    lists: Option<Vec<Uuid>>,
+    anonymous_ids: Option<Vec<String>>,
+}
+
+impl RecordRow {
+    /// Its size, about: what has no small limit.
+    fn bytes(&self) -> usize {
+        let linked = self.anonymous_ids.as_deref().unwrap_or_default();
+        self.attributes.len() + linked.iter().map(String::len).sum::<usize>()
+    }
+
+    fn record(self) -> Result<ProfileRecord> {
+        let Self { id, external_id, email, phone, attributes, created_at, updated_at, .. } = self;
+        let row = Row { id, external_id, email, phone, attributes, created_at, updated_at };
+        let channels = self.channels.unwrap_or_default();
+        Ok(ProfileRecord {
+            user: row.try_into()?,
+            anonymous_ids: self.anonymous_ids.unwrap_or_default(),
+            consent: channels.into_iter().zip(self.statuses.unwrap_or_default()).collect(),
+            lists: self.lists.unwrap_or_default(),
+        })
+    }
+}
+
+/// The active profiles after this one, in the order of their ids: so many, or [`RECORD_BYTES`] of them.
+pub(in crate::users) async fn records(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    after: Option<UserId>,
+    limit: u32,
+) -> Result<Vec<ProfileRecord>> {
+    // Nothing comes before the empty id.
+    let after = after.map(|id| id.bytes().to_vec()).unwrap_or_default();
+    let mut tx = web::db::begin_by_index(db).await?;
+    let rows = sqlx::query_as!(
+        RecordRow,
+        r#"select u.id, u.external_id, u.email, u.phone, u.attributes::text as "attributes!", u.created_at,
+             u.updated_at, consent.channels as "channels?", consent.statuses as "statuses?",
+             membership.lists as "lists?", linked.anonymous_ids as "anonymous_ids?"
+           from (
+               select id
+               from users
+               where workspace_id = $1 and id > $2 and deleted_at is null
+               order by id
+               limit $3
+           ) page
+           join users u on u.workspace_id = $1 and u.id = page.id
+           left join lateral (
+               select array_agg(c.channel) filter (where c.status is not null) as channels,
+                 array_agg(c.status) filter (where c.status is not null) as statuses
+               from channel_consent c
+               where c.workspace_id = $1 and c.user_id = page.id
+           ) consent on true
+           left join lateral (
+               select array_agg(distinct m.list_id order by m.list_id) filter (where m.status = 'subscribed') as lists
+               from list_membership m
+               where m.workspace_id = $1 and m.user_id = page.id
+           ) membership on true
+           left join lateral (
+               select array_agg(i.id order by i.id collate "C") filter (where i.type = 'anonymous') as anonymous_ids
+               from identity i
+               where i.workspace_id = $1 and i.user_id = page.id
+           ) linked on true
+           order by page.id"#,
+        workspace.uuid(),
+        after,
+        i64::from(limit),
+    );
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    {
+        let mut rows = rows.fetch(&mut *tx);
+        while bytes < RECORD_BYTES
+            && let Some(row) = rows.try_next().await?
+        {
+            bytes += row.bytes();
+            page.push(row.record()?);
+        }
+    }
+    tx.commit().await?;
+    Ok(page)
 }

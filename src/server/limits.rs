@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use analytics::ReadLimits;
 use config::Settings;
+use engines::DataDir;
+use ingest::spool::SpoolOptions;
 use web::{
     auth::LookUpLimit,
     http::{
@@ -15,6 +17,8 @@ use web::{
     },
 };
 
+/// Disk space that the spool leaves free.
+pub(crate) const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
 /// Longest pause within a request body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Questions stand back for acknowledgements and inserts, and statements in SQL for questions.
@@ -64,5 +68,20 @@ pub(super) fn rate_limits(settings: &config::RateLimits) -> RateLimits {
         short_links: FailureRate::new("unknown_short_links", rate(settings.failed_lookups)),
         test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
         sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
+    }
+}
+
+/// The settings of the spool.
+pub(super) fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
+    SpoolOptions {
+        dir: data_dir.spool(),
+        segment_bytes: settings.spool.segment_bytes,
+        limit_bytes: settings.spool.limit_bytes,
+        reserve_bytes: SPOOL_RESERVE_BYTES,
+        queue_bytes: settings.ingest.queue_bytes,
+        durability: match settings.spool.durability {
+            config::Durability::Fsync => ingest::spool::Durability::Fsync,
+            config::Durability::Os => ingest::spool::Durability::Os,
+        },
     }
 }

@@ -32,7 +32,7 @@ use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
     record::Sequence,
-    spool::{Spool, SpoolOptions},
+    spool::Spool,
 };
 use insights::ops::InsightState;
 use kernel::Clock;
@@ -69,20 +69,20 @@ use web::{
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
 
-pub(crate) use self::open_files::{CONNECTIONS_MIN, OTHER_FILES};
 use self::{
     arrivals::Clocks,
     intake_runtime::IntakeRuntime,
-    limits::{body_limits, look_up_limit, rate_limits, read_limits},
-    ports::{Ports, serve_options},
+    limits::{body_limits, look_up_limit, rate_limits, read_limits, spool_options},
+    ports::{Listener, Ports, serve_options},
+};
+pub(crate) use self::{
+    limits::SPOOL_RESERVE_BYTES,
+    open_files::{CONNECTIONS_MIN, OTHER_FILES},
 };
 use crate::{
     app::{App, SqlListener},
     router, shutdown,
 };
-
-/// Disk space that the spool leaves free.
-pub(crate) const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
 
 /// How long a task may go without a heartbeat before it counts as hung.
 const TASK_SILENCE_MAX: Duration = Duration::from_mins(1);
@@ -127,13 +127,6 @@ pub struct Server {
     background: JoinSet<()>,
     mail: Option<SocketAddr>,
     _lock: DataDirLock,
-}
-
-/// A port, and what answers there.
-struct Listener {
-    listener: TcpListener,
-    router: axum::Router,
-    options: ServeOptions,
 }
 
 /// Runs the service until a signal stops it; `show_key` as in [`ServerOptions`].
@@ -462,20 +455,6 @@ impl Server {
 async fn stopped(mut stopping: watch::Receiver<bool>) {
     // An error means that the server is gone, which is a stop as well.
     drop(stopping.wait_for(|stopping| *stopping).await);
-}
-
-fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
-    SpoolOptions {
-        dir: data_dir.spool(),
-        segment_bytes: settings.spool.segment_bytes,
-        limit_bytes: settings.spool.limit_bytes,
-        reserve_bytes: SPOOL_RESERVE_BYTES,
-        queue_bytes: settings.ingest.queue_bytes,
-        durability: match settings.spool.durability {
-            config::Durability::Fsync => ingest::spool::Durability::Fsync,
-            config::Durability::Os => ingest::spool::Durability::Os,
-        },
-    }
 }
 
 /// Parts of the ingest that start before the application state.

@@ -54,3 +54,10 @@ pub(super) fn serve_options(settings: &config::Http) -> ServeOptions {
         ..ServeOptions::default()
     }
 }
+
+/// A port, and what answers there.
+pub(super) struct Listener {
+    pub(super) listener: TcpListener,
+    pub(super) router: axum::Router,
+    pub(super) options: ServeOptions,
+}

@@ -13,7 +13,7 @@ mod statements;
 
 pub use self::{
     export::{TraceOptions, Traces},
-    span::{Span, carried, describe_active, request, step, work},
+    span::{Span, describe_active, request, step, with_active_span, work},
     statements::Statements,
 };
 pub use opentelemetry::{KeyValue, trace::SpanKind};

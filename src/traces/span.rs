@@ -25,7 +25,7 @@ pub(crate) static DRAWING: OnceLock<Drawing> = OnceLock::new();
 pub struct Span(Option<Context>);
 
 /// Runs `future` with the span that is active now, also where another task is to run it.
-pub fn carried<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
+pub fn with_active_span<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
     let active = is_active().then(Context::current);
     async move { attached(active.as_ref(), future).await }
 }

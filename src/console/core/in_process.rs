@@ -34,7 +34,7 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// A router of this process: the API's, or that of the listener for SQL. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Api {
-    /// Tells the routers of this process apart.
+    /// Which of the routers of this process it is.
     name: &'static str,
     front: Front,
     answers: SharedAnswers,

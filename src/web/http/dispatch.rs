@@ -40,7 +40,7 @@ pub fn router_handled_on(routes: Router, runtime: &Handle) -> Router {
 async fn dispatch(State(runtime): State<Handle>, request: Request, next: Next) -> Response {
     // Dropped with the request, which ends the task.
     let mut handling = JoinSet::new();
-    handling.spawn_on(traces::carried(next.run(request)), &runtime);
+    handling.spawn_on(traces::with_active_span(next.run(request)), &runtime);
     match handling.join_next().await {
         Some(Ok(response)) => response.map(|body| forwarded(body, &runtime)),
         Some(Err(fault)) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),

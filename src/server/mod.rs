@@ -269,29 +269,29 @@ impl Server {
             ("listener-api", api, front(&self.app), self.intake.handle().clone()),
             ("listener-admin", admin, router::admin(&self.app), here),
         ];
-        for (name, listener, router, runtime) in routers {
-            let (router, options) = (router, serve_options(&settings.http));
-            self.answer(name, Listener { listener, router, options }, &runtime);
+        for (name, socket, router, runtime) in routers {
+            let options = serve_options(&settings.http);
+            self.answer(name, Listener { socket, router, options }, &runtime);
         }
     }
 
     /// Answers callers who ask in SQL.
-    fn listen_sql(&mut self, listener: TcpListener, settings: &Settings) {
+    fn listen_sql(&mut self, socket: TcpListener, settings: &Settings) {
         let Some(SqlListener { state, .. }) = self.app.sql.clone() else { return };
         let options = ServeOptions {
             connections_max: open_files::connections(settings.sql.connections_max),
             ..serve_options(&settings.http)
         };
         let router = sql_listener::router(state.clone());
-        self.answer("listener-sql", Listener { listener, router, options }, &Handle::current());
+        self.answer("listener-sql", Listener { socket, router, options }, &Handle::current());
         self.keep("sql-views", move |heartbeat| state.clone().prepare(heartbeat));
     }
 
     fn answer(&mut self, name: &'static str, listener: Listener, runtime: &Handle) {
-        let Listener { listener, router, options } = listener;
+        let Listener { socket, router, options } = listener;
         let front = http::front(router, self.app.clock().clone());
         let stop = stopped(self.stopping.subscribe());
-        let serve = http::serve(listener, front, options, stop);
+        let serve = http::serve(socket, front, options, stop);
         // A listener is not restarted, since its socket is gone, but its end is reported. An idle
         // listener does not count as hung.
         let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);

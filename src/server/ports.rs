@@ -57,7 +57,7 @@ pub(super) fn serve_options(settings: &config::Http) -> ServeOptions {
 
 /// A port, and what answers there.
 pub(super) struct Listener {
-    pub(super) listener: TcpListener,
+    pub(super) socket: TcpListener,
     pub(super) router: axum::Router,
     pub(super) options: ServeOptions,
 }

@@ -211,7 +211,7 @@ impl Call<'_> {
         };
         let (api, asker) = (self.api, self.asker);
         let ask = async { self.whole().await.map(Response::into_body) };
-        api.answers.get(&asker.person, question, ask).await
+        Box::pin(api.answers.get(&asker.person, question, ask)).await
     }
 
     /// A successful answer, read to its end.

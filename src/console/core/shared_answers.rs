@@ -89,6 +89,8 @@ impl SharedAnswers {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{Ready, ready};
+
     use http::StatusCode;
     use kernel::{KeyId, OrganizationId, WorkspaceId};
     use tokio::sync::Semaphore;
@@ -125,9 +127,9 @@ mod tests {
     struct Asked(AtomicU64);
 
     impl Asked {
-        async fn answer(&self) -> PageResult<Bytes> {
+        fn answer(&self) -> Ready<PageResult<Bytes>> {
             let asked = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-            Ok(asked.to_string().into())
+            ready(Ok(asked.to_string().into()))
         }
     }
 
@@ -190,7 +192,7 @@ mod tests {
     async fn failures_are_not_kept() {
         let (answers, asked) = (SharedAnswers::default(), Asked::default());
         let person = person("*");
-        let failure = || async { Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away")) };
+        let failure = || ready(Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away")));
         let found = answers.get(&person, question("/segments/1"), failure()).await;
         assert_eq!(found.unwrap_err().message, "away");
         let found = answers.get(&person, question("/segments/1"), asked.answer()).await;

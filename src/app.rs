@@ -12,7 +12,6 @@ use recipient_pages::PageState;
 use sdk::SdkState;
 use sender_domains::SenderDomainState;
 use sql_listener::SqlState;
-use tokio::runtime::Handle;
 use url::Url;
 use web::Services;
 
@@ -47,8 +46,6 @@ pub struct App {
     pub privacy: PrivacyState,
     /// The console, where there is one.
     pub console: Option<ConsoleSite>,
-    /// What handles requests that are not of the intake of events.
-    pub runtime: Handle,
 }
 
 impl App {

@@ -9,7 +9,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     http::{
-        self, TrustedProxies, health, openapi, quota,
+        TrustedProxies, health, openapi, quota,
         rate::{self, RateLimit},
         rate_limits::RateLimits,
     },
@@ -31,8 +31,7 @@ pub fn api(app: &App) -> Router {
             let routers = console::Routers { api: api.clone(), sql };
             let site =
                 console::Site { public_url: site.public_url.clone(), openid: site.openid.clone() };
-            let console = console::routes(app.services(), routers, site);
-            api.merge(http::router_handled_on(console, &app.runtime))
+            api.merge(console::routes(app.services(), routers, site))
         }
         None => api,
     }
@@ -63,10 +62,7 @@ fn routes(
     let apps = sdk::api::routes(origins, |routes| {
         rate::limited_to_apps(routes, &limits.sdk, proxies, sdk::api::may_be_of_server)
     });
-    let intake = OpenApiRouter::new()
-        .merge(with_state(events::api::intake_routes(), services))
-        .merge(with_state(apps, app.map(|app| &app.sdk)));
-    let others = OpenApiRouter::new()
+    OpenApiRouter::new()
         .merge(with_state(events::api::routes(), services))
         .merge(with_state(exports::api::routes(), services))
         .merge(with_state(users::api::routes(), services))
@@ -77,14 +73,11 @@ fn routes(
         .merge(managed(&limits.management, app))
         .merge(rate::limited(campaigns, &limits.campaigns))
         .merge(rate::limited(transactional, &limits.transactional))
+        .merge(with_state(apps, app.map(|app| &app.sdk)))
         .merge(with_state(hosted_page::api::pages(), pages))
         .merge(with_state(tracking::api::routes(), pages))
         .merge(with_state(callbacks::api::routes(), app.map(|app| &app.callbacks)))
-        .merge(with_state(health::router(), services));
-    intake.merge(match app {
-        Some(app) => http::handled_on(others, &app.runtime),
-        None => others,
-    })
+        .merge(with_state(health::router(), services))
 }
 
 /// What programs manage and a rate keeps in check: one bucket a credential for all of it.

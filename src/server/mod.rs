@@ -6,7 +6,6 @@
 
 mod arrivals;
 mod collector;
-mod intake_runtime;
 mod limits;
 mod merges;
 mod open_files;
@@ -52,7 +51,6 @@ use supervisor::{Heartbeat, Panicked, Workers};
 use suppressions::ops::census;
 use tokio::{
     net::TcpListener,
-    runtime::Handle,
     sync::watch,
     task::{JoinHandle, JoinSet},
 };
@@ -71,7 +69,6 @@ use web::{
 
 use self::{
     arrivals::Clocks,
-    intake_runtime::IntakeRuntime,
     limits::{body_limits, look_up_limit, rate_limits, read_limits, spool_options},
     ports::{Listener, Ports, serve_options},
 };
@@ -119,8 +116,6 @@ pub struct Server {
     profile_calls: Option<ProfileCalls>,
     engines: Engines,
     stopping: watch::Sender<bool>,
-    /// What serves the connections of the API, and takes events in.
-    intake: IntakeRuntime,
     listeners: Vec<JoinHandle<Result<http::Drained, Panicked>>>,
     /// The sending tasks, if this process sends.
     senders: Option<JoinHandle<()>>,
@@ -209,7 +204,6 @@ impl Server {
             profile_calls: None,
             engines,
             stopping,
-            intake: IntakeRuntime::start()?,
             listeners: Vec::new(),
             senders: None,
             background: JoinSet::new(),
@@ -264,14 +258,13 @@ impl Server {
 
     fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &Settings) {
         let front = if settings.has_role(Role::Api) { router::api } else { router::health };
-        let here = Handle::current();
         let routers = [
-            ("listener-api", api, front(&self.app), self.intake.handle().clone()),
-            ("listener-admin", admin, router::admin(&self.app), here),
+            ("listener-api", api, front(&self.app)),
+            ("listener-admin", admin, router::admin(&self.app)),
         ];
-        for (name, socket, router, runtime) in routers {
+        for (name, socket, router) in routers {
             let options = serve_options(&settings.http);
-            self.answer(name, Listener { socket, router, options }, &runtime);
+            self.answer(name, Listener { socket, router, options });
         }
     }
 
@@ -283,11 +276,11 @@ impl Server {
             ..serve_options(&settings.http)
         };
         let router = sql_listener::router(state.clone());
-        self.answer("listener-sql", Listener { socket, router, options }, &Handle::current());
+        self.answer("listener-sql", Listener { socket, router, options });
         self.keep("sql-views", move |heartbeat| state.clone().prepare(heartbeat));
     }
 
-    fn answer(&mut self, name: &'static str, listener: Listener, runtime: &Handle) {
+    fn answer(&mut self, name: &'static str, listener: Listener) {
         let Listener { socket, router, options } = listener;
         let front = http::front(router, self.app.clock().clone());
         let stop = stopped(self.stopping.subscribe());
@@ -295,7 +288,7 @@ impl Server {
         // A listener is not restarted, since its socket is gone, but its end is reported. An idle
         // listener does not count as hung.
         let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
-        self.listeners.push(runtime.spawn(async move {
+        self.listeners.push(tokio::spawn(async move {
             let drained = heartbeat.attempt_async(serve).await?;
             heartbeat.ended();
             Ok(drained)
@@ -547,7 +540,6 @@ fn assemble(
             user_tokens,
         }),
         delivery,
-        runtime: Handle::current(),
     })
 }
 

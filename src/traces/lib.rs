@@ -13,7 +13,7 @@ mod statements;
 
 pub use self::{
     export::{TraceOptions, Traces},
-    span::{Span, describe_active, request, step, with_active_span, work},
+    span::{Span, describe_active, request, step, work},
     statements::Statements,
 };
 pub use opentelemetry::{KeyValue, trace::SpanKind};

@@ -24,22 +24,6 @@ pub(crate) static DRAWING: OnceLock<Drawing> = OnceLock::new();
 #[must_use]
 pub struct Span(Option<Context>);
 
-/// Runs `future` with the span that is active now, also where another task is to run it.
-pub fn with_active_span<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
-    let active = is_active().then(Context::current);
-    async move { attached(active.as_ref(), future).await }
-}
-
-/// Runs `future` with this context as the current one.
-async fn attached<T>(context: Option<&Context>, future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    poll_fn(|waker| {
-        let _active = context.cloned().map(Context::attach);
-        future.as_mut().poll(waker)
-    })
-    .await
-}
-
 impl Span {
     /// No span at all.
     pub const fn none() -> Self {
@@ -48,7 +32,12 @@ impl Span {
 
     /// Runs `future` with this span as the active one.
     pub async fn around<T>(&self, future: impl Future<Output = T>) -> T {
-        attached(self.0.as_ref(), future).await
+        let mut future = pin!(future);
+        poll_fn(|waker| {
+            let _active = self.0.clone().map(Context::attach);
+            future.as_mut().poll(waker)
+        })
+        .await
     }
 
     /// Adds attributes; they are made only where the span was drawn.

@@ -2,7 +2,6 @@
 
 mod body;
 mod body_drain;
-mod dispatch;
 mod envelope;
 mod front;
 mod observe;
@@ -30,7 +29,6 @@ pub use self::{
         Body, BodyBudget, BodyLimits, BodyOwner, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held,
         JsonBytes, OneOrMany, OptionalBody, RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
-    dispatch::{handled_on, router_handled_on},
     envelope::{ApiError, ApiResult, ErrorWithCode, HtmlErrorPage, OwnError},
     front::{Front, front},
     page::{NumberedPage, OffsetPage},

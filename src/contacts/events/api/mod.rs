@@ -13,14 +13,10 @@ pub use self::track::{TrackBody, Tracked};
 use utoipa_axum::router::OpenApiRouter;
 use web::Services;
 
-/// The routes that take events in.
-pub fn intake_routes() -> OpenApiRouter<Services> {
-    track::routes()
-}
-
-/// The other routes of `/events`, and `/dead-letters`.
+/// The routes of `/events` and `/dead-letters`.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
+        .merge(track::routes())
         .merge(query::routes())
         .merge(aggregate::routes())
         .merge(live::routes())

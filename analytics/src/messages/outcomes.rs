@@ -27,9 +27,9 @@ pub(super) mod happened {
     /// Clicked by the recipient.
     pub(in super::super) const CLICKED: u32 = 32;
     /// Opened by a machine.
-    const MACHINE_OPENED: u32 = 64;
+    pub(in super::super) const MACHINE_OPENED: u32 = 64;
     /// Clicked by a machine.
-    const MACHINE_CLICKED: u32 = 128;
+    pub(in super::super) const MACHINE_CLICKED: u32 = 128;
     /// Reported as spam by the recipient.
     pub(in super::super) const COMPLAINED: u32 = 256;
     /// Unsubscribed by the recipient.

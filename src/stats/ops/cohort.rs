@@ -9,6 +9,7 @@ use campaigns::model::{
     trial::{Phase, Trial},
 };
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
+use tokio::sync::OnceCell;
 use web::{Services, http::DateRange};
 
 /// A campaign, and the period of a report.
@@ -19,12 +20,14 @@ pub struct ReportScope {
     /// When the messages were sent.
     pub range: DateRange,
     variants: Vec<String>,
+    /// Asked for once: the parts of a report each need them, and should agree.
+    spans: OnceCell<Vec<Span>>,
 }
 
 impl ReportScope {
     pub fn new(workspace: WorkspaceId, campaign: Campaign, range: DateRange) -> Self {
         let variants = campaign.definition.variants.iter().map(|it| it.id.clone()).collect();
-        Self { workspace, campaign, range, variants }
+        Self { workspace, campaign, range, variants, spans: OnceCell::new() }
     }
 
     /// The scope for the campaign with this id.
@@ -146,8 +149,9 @@ impl ReportScope {
     }
 
     /// When the messages of each occurrence were sent, or would have been for the control group.
-    pub(super) async fn spans(&self, app: &Services) -> Result<Vec<Span>> {
-        Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?)
+    pub(super) async fn spans(&self, app: &Services) -> Result<&[Span]> {
+        let ask = async || Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?);
+        Ok(self.spans.get_or_try_init(ask).await?)
     }
 }
 

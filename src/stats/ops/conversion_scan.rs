@@ -73,10 +73,11 @@ pub async fn credits(
     let Some(tracking) = scope.campaign.definition.conversion_tracking.as_deref() else {
         return Ok(Credits::default());
     };
-    let mut spans = scope.spans(app).await?;
-    spans.retain(|span| i64::from(span.occurrence) > i64::from(filter.after_occurrence));
-    let (first, last) =
-        (spans.iter().map(|span| span.first_ms).min(), spans.iter().map(|span| span.last_ms).max());
+    let spans = scope.spans(app).await?.iter();
+    let spans =
+        spans.filter(|span| i64::from(span.occurrence) > i64::from(filter.after_occurrence));
+    let first = spans.clone().map(|span| span.first_ms).min();
+    let last = spans.map(|span| span.last_ms).max();
     let (Some(first), Some(last)) = (first, last) else { return Ok(Credits::default()) };
     let time = Slice {
         start_ms: first,

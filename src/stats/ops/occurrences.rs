@@ -51,7 +51,7 @@ pub async fn send_occurrences(
     let run_of = |number: u32| runs.iter().find(|run| run.occurrence == number);
     // An occurrence without a run is known by the times of its messages only.
     let is_known = |count: &Count| run_of(count.occurrence).is_some();
-    let spans = if counts.iter().all(is_known) { Vec::new() } else { scope.spans(app).await? };
+    let spans = if counts.iter().all(is_known) { &[] } else { scope.spans(app).await? };
     let currency = main_currency(&outcomes, currency).unwrap_or_default();
     let definition = &scope.campaign.definition;
     let zone = match definition.recurring_schedule.as_deref() {

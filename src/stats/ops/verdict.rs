@@ -63,8 +63,7 @@ pub async fn verdict(
     let scope = ReportScope::new(workspace, campaign.clone(), DateRange::default());
     let trial = scope.trial();
     let after = trial.map_or(0, |trial| trial.after_occurrence);
-    let mut spans = scope.spans(app).await?;
-    spans.retain(|span| span.occurrence > after);
+    let spans = scope.spans(app).await?.iter().filter(|span| span.occurrence > after);
     let currency = reporting_currency(app, workspace).await?;
     let maturity = maturity(app, &scope, &scope.cohort_of(trial)).await?;
     let credits = if is_by_assignment(config.winner_metric()) {
@@ -79,7 +78,7 @@ pub async fn verdict(
         Credits::default()
     };
     let compared = compared(app, &scope, trial, &credits).await?;
-    let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
+    let began_at = spans.map(|span| Timestamp::from_millis(span.first_ms)).min();
     let now = app.clock().now();
     tokio::task::block_in_place(|| {
         let results = Results { outcomes: &compared.by_assignment, currency: currency.as_deref() };

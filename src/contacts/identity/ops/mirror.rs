@@ -39,14 +39,16 @@ async fn copy(services: &Services) -> Option<usize> {
 
 async fn copy_page(services: &Services) -> Result<usize> {
     let limit = i64::try_from(ROWS_MAX).unwrap_or(i64::MAX);
-    let page = store::unmirrored(services.db(), limit).await?;
+    let page = store::waiting(services.db(), limit).await?;
     metrics_catalogue::IDENTITY_MIRROR_LAG_SECONDS.set(page.seconds_behind);
-    if page.rows.is_empty() {
+    if page.versions.is_empty() {
         return Ok(0);
     }
-    identities::store(services.analytics(), &page.rows).await?;
-    store::mark(services.db(), &page.rows).await?;
-    Ok(page.rows.len())
+    if !page.rows.is_empty() {
+        identities::store(services.analytics(), &page.rows).await?;
+    }
+    store::forget(services.db(), &page.versions).await?;
+    Ok(page.versions.len())
 }
 
 /// Has all identifiers copied again, to a ClickHouse that has none: of a database that was restored from a backup.
@@ -54,5 +56,5 @@ async fn copy_page(services: &Services) -> Result<usize> {
 /// # Errors
 /// When the store fails.
 pub async fn restart(connection: &mut PgConnection) -> Result<()> {
-    store::mark_none(connection).await
+    store::all_wait(connection).await
 }

@@ -102,8 +102,7 @@ pub(crate) async fn insert(
          order by counted.id
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
-             is_public = excluded.is_public, names_users = excluded.names_users,
-             version = default, mirrored = false, changed_at = clock_timestamp()
+             is_public = excluded.is_public, names_users = excluded.names_users, version = default
          where exists (
              select from users u
              where u.workspace_id = identity.workspace_id and u.id = identity.user_id
@@ -165,8 +164,7 @@ pub(crate) async fn add(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
-             is_public = false, names_users = true,
-             version = default, mirrored = false, changed_at = clock_timestamp()",
+             is_public = false, names_users = true, version = default",
         workspace.uuid(),
         new.kind.as_str(),
         new.id,

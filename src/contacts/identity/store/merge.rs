@@ -13,7 +13,7 @@ pub(crate) async fn identifiers(
 ) -> Result<()> {
     sqlx::query!(
         "update identity
-         set user_id = $3, version = default, mirrored = false, changed_at = clock_timestamp()
+         set user_id = $3, version = default
          where workspace_id = $1 and user_id = $2",
         workspace.uuid(),
         &pair.from.bytes()[..],

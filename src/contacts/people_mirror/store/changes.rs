@@ -102,7 +102,7 @@ pub(crate) async fn pending(db: &PgPool, workspace: WorkspaceId) -> Result<Pendi
         Pending,
         r#"select (select max(seq) from people_change where workspace_id = $1) as people,
              (select max(seq) from campaign_change where workspace_id = $1) as campaigns,
-             (select max(version) from identity where workspace_id = $1 and not mirrored) as identities,
+             (select max(version) from identity_change where workspace_id = $1) as identities,
              exists (select from people_rebuild where workspace_id <= $1) as "is_rebuilding!""#,
         workspace.uuid(),
     )
@@ -120,7 +120,7 @@ pub(crate) async fn still_pending(
     let waits = sqlx::query_scalar!(
         r#"select (exists (select from people_change where workspace_id = $1 and seq <= $2)
              or exists (select from campaign_change where workspace_id = $1 and seq <= $3)
-             or exists (select from identity where workspace_id = $1 and not mirrored and version <= $4)
+             or exists (select from identity_change where workspace_id = $1 and version <= $4)
              or ($5 and exists (select from people_rebuild where workspace_id <= $1))) as "waits!""#,
         workspace.uuid(),
         pending.people,

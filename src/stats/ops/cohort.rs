@@ -150,7 +150,8 @@ impl ReportScope {
 
     /// When the messages of each occurrence were sent, or would have been for the control group.
     pub(super) async fn spans(&self, app: &Services) -> Result<&[Span]> {
-        let ask = async || Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?);
+        let cohort = self.cohort();
+        let ask = || analytics::messages::spans(app.analytics(), &cohort);
         Ok(self.spans.get_or_try_init(ask).await?)
     }
 }

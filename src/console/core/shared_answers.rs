@@ -105,7 +105,7 @@ impl SharedAnswers {
         answer.map_err(|failure| (*failure).clone())
     }
 
-    /// Begins a change.
+    /// Begins a change; what it returns is kept until that ends.
     pub(crate) const fn change(&self) -> ChangeInProgress<'_> {
         ChangeInProgress { answers: self, has_ended: false }
     }

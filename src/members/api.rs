@@ -176,12 +176,13 @@ impl From<Invitation> for InvitationBody {
     }
 }
 
-/// A new member with the link to send to them.
+/// A new member, with the link to send to them.
 #[derive(Debug, Serialize, ToSchema)]
 struct CreatedMember {
     #[serde(flatten)]
     member: MemberBody,
-    invitation: InvitationBody,
+    /// Null where the console is off on this server (`console = "off"`): there is no page that a link could open.
+    invitation: Option<InvitationBody>,
 }
 
 /// A page of members.
@@ -204,14 +205,15 @@ fn administrator(
     }
 }
 
-/// Creates a member of the workspace, with a link that sets a password. It has no scope that the caller lacks.
+/// Creates a member of the workspace, with a link that sets a password, unless the console is off on this server. The member
+/// has no scope that the caller lacks.
 #[utoipa::path(
     post,
     path = "/members",
     tag = "settings",
     request_body = NewMember,
     responses(
-        (status = 201, body = CreatedMember, description = "the member, with a link shown this once"),
+        (status = 201, body = CreatedMember, description = "the member, with a link shown this once, or null where the console is off"),
         (status = 403, description = "a scope that the caller lacks"),
         (status = 409, description = "another member has the address, or there are 1,000 members"),
     )
@@ -223,9 +225,10 @@ async fn create_member(
     Body(new): Body<NewMember>,
 ) -> ApiResult<(StatusCode, Json<CreatedMember>)> {
     let administrator = administrator(&app, &caller, requester);
-    let public_url = app.links().public_url();
-    let (member, invitation) = ops::create(app.db(), &administrator, new, public_url).await?;
-    let created = CreatedMember { member: member.into(), invitation: invitation.into() };
+    let (member, invitation) =
+        ops::create(app.db(), &administrator, new, app.console_url()).await?;
+    let invitation = invitation.map(InvitationBody::from);
+    let created = CreatedMember { member: member.into(), invitation };
     Ok((StatusCode::CREATED, Json(created)))
 }
 
@@ -325,6 +328,7 @@ async fn delete_member(
         (status = 201, body = InvitationBody, description = "the link, shown this once"),
         (status = 403, description = "a scope of the member that the caller lacks"),
         (status = 404, description = "no such member"),
+        (status = 409, description = "the console is off on this server"),
     )
 )]
 async fn invite_member(
@@ -334,7 +338,7 @@ async fn invite_member(
     PathOf(id): PathOf<MemberId>,
 ) -> ApiResult<(StatusCode, Json<InvitationBody>)> {
     let administrator = administrator(&app, &caller, requester);
-    let invitation = ops::invite(app.db(), &administrator, id, app.links().public_url()).await?;
+    let invitation = ops::invite(app.db(), &administrator, id, app.console_url()).await?;
     Ok((StatusCode::CREATED, Json(invitation.into())))
 }
 

@@ -39,11 +39,11 @@ pub(crate) struct Invitation {
 }
 
 impl Invitation {
-    /// A new link on a server with this public address.
-    pub(crate) fn mint(public_url: &Url, now: Timestamp) -> Self {
+    /// A new link to the console at this address.
+    pub(crate) fn mint(console_url: &Url, now: Timestamp) -> Self {
         let random = BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; TOKEN_BYTES]>());
         let token = format!("mri_{random}");
-        let mut url = public_url.clone();
+        let mut url = console_url.clone();
         url.set_path(SET_PASSWORD_PATH);
         url.set_fragment(None);
         url.query_pairs_mut().clear().append_pair("token", &token);

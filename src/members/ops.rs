@@ -19,6 +19,8 @@ use crate::{
 const MEMBERS_MAX: i64 = 1_000;
 /// The answer for an id that no member has.
 pub(crate) const NOT_FOUND: Error = Error::NotFound("Member");
+/// Why there is no link.
+const NO_CONSOLE: &str = "the console is off on this server, so that a link would lead to no page";
 
 /// A member to create.
 #[derive(Debug, Clone)]
@@ -80,13 +82,13 @@ pub(crate) async fn get(pool: &PgPool, workspace: WorkspaceId, id: MemberId) -> 
     store::get(pool, workspace, id).await?.ok_or(NOT_FOUND)
 }
 
-/// Creates a member and the link with which it sets its password.
+/// Creates a member, and the link with which it sets its password where there is a console.
 pub(crate) async fn create(
     pool: &PgPool,
     administrator: &Administrator,
     new: NewMember,
-    public_url: &Url,
-) -> Result<(Member, Invitation)> {
+    console_url: Option<&Url>,
+) -> Result<(Member, Option<Invitation>)> {
     administrator.admit(new.scopes)?;
     let now = administrator.author.now;
     let member = Member {
@@ -100,7 +102,7 @@ pub(crate) async fn create(
         updated_at: now,
         signed_in_at: None,
     };
-    let invitation = Invitation::mint(public_url, now);
+    let invitation = console_url.map(|url| Invitation::mint(url, now));
     let mut tx = pool.begin().await?;
     store::lock_members(&mut tx, administrator.workspace).await?;
     if store::count(&mut tx, administrator.workspace).await? >= MEMBERS_MAX {
@@ -109,23 +111,26 @@ pub(crate) async fn create(
     if !store::insert(&mut tx, administrator.workspace, &member).await? {
         return Err(Error::Conflict("email is that of another member already".to_owned()));
     }
-    store::insert_invitation(&mut tx, administrator.workspace, member.id, &invitation, now).await?;
+    if let Some(link) = &invitation {
+        store::insert_invitation(&mut tx, administrator.workspace, member.id, link, now).await?;
+    }
     administrator.log(&mut tx, Change::MemberCreated, &member).await?;
     tx.commit().await?;
     Ok((member, invitation))
 }
 
-/// Makes another link for a member, and ends those made before.
+/// Makes another link for a member, and ends those made before. Refused where there is no console.
 pub(crate) async fn invite(
     pool: &PgPool,
     administrator: &Administrator,
     id: MemberId,
-    public_url: &Url,
+    console_url: Option<&Url>,
 ) -> Result<Invitation> {
+    let console_url = console_url.ok_or_else(|| Error::Conflict(NO_CONSOLE.to_owned()))?;
     let now = administrator.author.now;
     let mut tx = pool.begin().await?;
     let member = locked(&mut tx, administrator, id).await?;
-    let invitation = Invitation::mint(public_url, now);
+    let invitation = Invitation::mint(console_url, now);
     store::delete_invitations(&mut tx, administrator.workspace, id).await?;
     store::insert_invitation(&mut tx, administrator.workspace, id, &invitation, now).await?;
     administrator.log(&mut tx, Change::MemberInvited, &member).await?;

@@ -498,6 +498,7 @@ fn assemble(
         rate_limits: rate_limits(&settings.rate_limits),
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
+        console_url: (settings.console == config::Console::On).then(|| settings.public_url()),
         sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
         countries: Countries::new(settings.phone_numbers.country),
         data_days: stores::retention_options(settings).days,

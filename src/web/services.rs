@@ -11,6 +11,7 @@ use axum::extract::FromRef;
 use ingest::intake::Intake;
 use kernel::{Clock, Country, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
+use url::Url;
 
 use crate::{
     audit_log::Author,
@@ -45,6 +46,8 @@ pub struct ServiceParts {
     pub trusted_proxies: TrustedProxies,
     /// Creates and opens the signed links in messages.
     pub links: Links,
+    /// The address by which people reach the console, without its path; none where this process serves none.
+    pub console_url: Option<Url>,
     /// Names of events from SDK keys that are treated as if a server had sent them.
     pub sdk_trusted_events: HashSet<String>,
     /// The countries by which workspaces read national phone numbers.
@@ -101,6 +104,11 @@ impl Services {
             metrics_catalogue::CLICKHOUSE_QUERIES.with([state]).set(count);
         }
         self.recorder().render()
+    }
+
+    /// The address by which people reach the console, without its path; none where this process serves none.
+    pub fn console_url(&self) -> Option<&Url> {
+        self.0.console_url.as_ref()
     }
 
     /// The folder with the dead letters of this process.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     conflict::{LOADED, SEEN},
     fields::{self, ADVANCED, Input, LIMITED, PRESENT, Spec},
-    values::{parsed, pretty, text_or_null, typed, value_of},
+    values::{Readable, parsed, pretty, text_or_null, typed, value_of},
 };
 use crate::visitor::Form;
 
@@ -264,16 +264,13 @@ impl Draft {
     }
 
     /// A variant for the API, as it is typed.
-    ///
-    /// # Errors
-    /// Its fields whose JSON cannot be read, in the words of the API's errors.
-    pub(super) fn variant(&self, at: usize) -> Result<Map<String, Value>, Vec<String>> {
+    pub(super) fn variant(&self, at: usize) -> Readable {
         let (mut body, mut errors) = (self.empty_variants(), Vec::new());
         let is_its = |field: &Named| variant_of(&field.name) == Some(at);
         self.put_into(&mut body, &mut errors, self.fields().into_iter().filter(is_its));
         let variant = body.get("variants").and_then(|variants| variants.get(at));
-        let variant = variant.and_then(Value::as_object).cloned().unwrap_or_default();
-        if errors.is_empty() { Ok(variant) } else { Err(errors) }
+        let fields = variant.and_then(Value::as_object).cloned().unwrap_or_default();
+        Readable { fields, errors }
     }
 
     /// The schedule for the API, as it is typed.
@@ -284,8 +281,8 @@ impl Draft {
         let (mut body, mut errors) = (Map::new(), Vec::new());
         let is_its = |field: &Named| root_of(&field.name) == SCHEDULE;
         self.put_into(&mut body, &mut errors, self.fields().into_iter().filter(is_its));
-        let schedule = body.get(SCHEDULE).and_then(Value::as_object).cloned().unwrap_or_default();
-        if errors.is_empty() { Ok(schedule) } else { Err(errors) }
+        let fields = body.get(SCHEDULE).and_then(Value::as_object).cloned().unwrap_or_default();
+        Readable { fields, errors }.whole()
     }
 
     fn empty_variants(&self) -> Map<String, Value> {
@@ -318,6 +315,21 @@ impl Draft {
     /// # Errors
     /// The fields whose JSON cannot be read, in the words of the API's errors.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Vec<String>> {
+        self.readable().whole()
+    }
+
+    /// Of the body these settings alone. Those that are typed as JSON together may be any of them.
+    pub(super) fn settings(&self, names: &[&str]) -> Readable {
+        let Readable { mut fields, mut errors } = self.readable();
+        fields.retain(|name, _| names.contains(&name.as_str()));
+        errors.retain(|error| {
+            let root = root_of(error.split(' ').next().unwrap_or_default());
+            root == OTHER || names.contains(&root)
+        });
+        Readable { fields, errors }
+    }
+
+    fn readable(&self) -> Readable {
         let (mut body, mut errors) = (self.empty_variants(), Vec::new());
         for name in ["channel", "sendType", LIST] {
             body.insert(name.to_owned(), text_or_null(self.text(name)));
@@ -341,7 +353,7 @@ impl Draft {
             }
             Err(problem) => errors.push(format!("{OTHER} {problem}")),
         }
-        if errors.is_empty() { Ok(body) } else { Err(errors) }
+        Readable { fields: body, errors }
     }
 
     /// The audience as a targeting; null for everyone.
@@ -539,6 +551,30 @@ mod tests {
         let errors = draft.body().unwrap_err();
         let begins: Vec<&str> = errors.iter().filter_map(|it| it.split(' ').next()).collect();
         assert_eq!(begins, ["variants[0].message.data", "targeting", "other"], "{errors:?}");
+    }
+
+    #[test]
+    fn what_can_be_read_is_there_beside_what_cannot() {
+        let mut draft = Draft::new();
+        draft.set("channel", "push");
+        draft.set("variants[0].message.title", "Hi");
+        draft.set("variants[0].message.data", "{");
+        draft.set(AUDIENCE, "json");
+        draft.set(TARGETING, "[");
+        draft.set("utmSettings.source", "news");
+        let Readable { fields, errors } = draft.variant(0);
+        assert_eq!(fields["message"], json!({"title": "Hi"}));
+        assert!(errors.len() == 1 && errors[0].starts_with("variants[0].message.data is not"));
+        let Readable { fields, errors } = draft.settings(&["channel", "utmSettings"]);
+        assert_eq!(
+            Value::Object(fields),
+            json!({"channel": "push", "utmSettings": {"source": "news"}})
+        );
+        assert_eq!(errors, [""; 0]);
+        draft.set(OTHER, "{\"channelConfig\": ");
+        let Readable { fields, errors } = draft.settings(&["channel", "channelConfig"]);
+        assert_eq!(Value::Object(fields), json!({"channel": "push"}));
+        assert!(errors.len() == 1 && errors[0].starts_with("other is not"), "{errors:?}");
     }
 
     #[test]

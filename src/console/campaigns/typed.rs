@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{
     draft::Draft,
     trial::{Rendered, field_text},
+    values::Readable,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -31,7 +32,7 @@ pub(super) const FRAME: &str = "typed-message";
 /// The document of the frame has its own style: it is not of the console's pages.
 const STYLE: &str = "body { display: flex; flex-direction: column; gap: 12px; margin: 0; padding: 12px; min-height: 100vh; \
                      box-sizing: border-box; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #ffffff; } \
-                     dl, p, pre { margin: 0; } dt { color: #595959; font-size: 14px; } dd { margin: 0 0 8px; overflow-wrap: anywhere; } \
+                     dl, p, pre { margin: 0; } dt { color: #595959; font-size: 14px; } dd { margin: 0 0 8px; overflow-wrap: anywhere; } .fault { color: #b3261e; } \
                      .subject { font-weight: 600; overflow-wrap: anywhere; } .preheader { color: #595959; font-size: 14px; overflow-wrap: anywhere; } \
                      pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; } \
                      iframe { flex: 1; border: 0; border-top: 1px solid #d0d0d0; }";
@@ -47,10 +48,11 @@ pub(super) async fn show_unsaved(visitor: Visitor, form: Form) -> Response {
 }
 
 async fn framed(visitor: &Visitor, id: Option<&str>, form: &Form) -> Response {
-    let found = future::join(rendered(visitor, id, form), preheader(visitor, id, form)).await;
+    let typed = Typed::of(form, id);
+    let found = future::join(rendered(visitor, &typed), preheader(visitor, &typed)).await;
     let content = match found {
-        (Ok(rendered), preheader) => message(&rendered, preheader.as_deref()),
-        (Err(failure), _) => faults(&failure),
+        (Ok(rendered), preheader) => message(&rendered, preheader.as_deref(), &typed.unreadable),
+        (Err(failure), _) => faults(&failure, &typed.unreadable),
     };
     let document = html! {
         (DOCTYPE)
@@ -68,50 +70,86 @@ async fn framed(visitor: &Visitor, id: Option<&str>, form: &Form) -> Response {
     response
 }
 
-async fn rendered(visitor: &Visitor, id: Option<&str>, form: &Form) -> PageResult<Rendered> {
-    ask(visitor, id, form, variant(form)?).await
+/// A field whose JSON cannot be read. The message is shown without it.
+#[derive(Debug, PartialEq, Eq)]
+struct Unreadable {
+    /// Its path within the variant, or the name of the setting.
+    path: String,
+    problem: String,
+}
+
+impl Unreadable {
+    /// From an error in the words of the API.
+    fn of(error: &str) -> Self {
+        let (name, problem) = error.split_once(' ').unwrap_or((error, ""));
+        let path = name.split_once("].").map_or(name, |(_, path)| path);
+        Self { path: path.to_owned(), problem: problem.to_owned() }
+    }
+
+    /// Its name among the fields of a message.
+    fn label(&self) -> &str {
+        self.path.strip_prefix("message.").unwrap_or(&self.path)
+    }
+
+    /// Whether an error of the API is of this field, which was not sent.
+    fn explains(&self, error: &str) -> bool {
+        let rest = error.strip_prefix("variant.").and_then(|it| it.strip_prefix(&*self.path));
+        rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
+    }
+}
+
+/// The form, as far as the message depends on it.
+struct Typed<'f> {
+    person: Option<&'f str>,
+    /// The id of the campaign; none before it is saved.
+    id: Option<&'f str>,
+    variant: Map<String, Value>,
+    /// The settings around the variant; of a saved campaign they are those that are saved.
+    surroundings: Map<String, Value>,
+    unreadable: Vec<Unreadable>,
+}
+
+impl<'f> Typed<'f> {
+    fn of(form: &'f Form, id: Option<&'f str>) -> Self {
+        let draft = Draft::of_form(form);
+        let at = form.filled(VARIANT).and_then(|at| at.parse().ok()).unwrap_or(0);
+        let Readable { fields: mut variant, errors } = draft.variant(at);
+        // The message does not depend on them, and they may be missing while one types.
+        for (name, value) in
+            [("name", json!("Preview")), ("weight", json!(0)), ("isControlGroup", Value::Null)]
+        {
+            variant.insert(name.to_owned(), value);
+        }
+        let around = if id.is_none() { draft.settings(&SURROUNDINGS) } else { Readable::default() };
+        let unreadable = errors.iter().chain(&around.errors).map(|it| Unreadable::of(it)).collect();
+        Self { person: form.filled(PERSON), id, variant, surroundings: around.fields, unreadable }
+    }
+}
+
+async fn rendered(visitor: &Visitor, typed: &Typed<'_>) -> PageResult<Rendered> {
+    ask(visitor, typed, typed.variant.clone()).await
 }
 
 /// The preview text of an email as it is typed: it is rendered in the place of the subject, since it has no field in a
 /// rendered message.
-async fn preheader(visitor: &Visitor, id: Option<&str>, form: &Form) -> Option<String> {
-    let mut variant = variant(form).ok()?;
+async fn preheader(visitor: &Visitor, typed: &Typed<'_>) -> Option<String> {
+    let mut variant = typed.variant.clone();
     let message = variant.get_mut("message")?.as_object_mut()?;
-    let typed = message.get("preheader").filter(|text| !text.is_null())?.clone();
-    message.insert("subject".to_owned(), typed);
-    let rendered = ask(visitor, id, form, variant).await.ok()?;
+    let preheader = message.get("preheader").filter(|text| !text.is_null())?.clone();
+    message.insert("subject".to_owned(), preheader);
+    let rendered = ask(visitor, typed, variant).await.ok()?;
     rendered.message.get("subject").and_then(Value::as_str).map(str::to_owned)
-}
-
-fn person(form: &Form) -> PageResult<&str> {
-    form.filled(PERSON).ok_or_else(|| {
-        Failure::new(StatusCode::BAD_REQUEST, "Type the id of a person to see the message")
-    })
-}
-
-fn variant(form: &Form) -> PageResult<Map<String, Value>> {
-    let at = form.filled(VARIANT).and_then(|at| at.parse().ok()).unwrap_or(0);
-    let mut variant = Draft::of_form(form).variant(at).map_err(|errors| Failure {
-        errors,
-        ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request")
-    })?;
-    // The message does not depend on them, and they may be missing while one types.
-    for (name, value) in
-        [("name", json!("Preview")), ("weight", json!(0)), ("isControlGroup", Value::Null)]
-    {
-        variant.insert(name.to_owned(), value);
-    }
-    Ok(variant)
 }
 
 async fn ask(
     visitor: &Visitor,
-    id: Option<&str>,
-    form: &Form,
+    typed: &Typed<'_>,
     variant: Map<String, Value>,
 ) -> PageResult<Rendered> {
-    let person = person(form)?;
-    let Some(id) = id else { return ask_unsaved(visitor, form, person, variant).await };
+    let person = typed.person.ok_or_else(|| {
+        Failure::new(StatusCode::BAD_REQUEST, "Type the id of a person to see the message")
+    })?;
+    let Some(id) = typed.id else { return ask_unsaved(visitor, typed, person, variant).await };
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
     call.json(&body)?.read().await
@@ -123,15 +161,11 @@ const SURROUNDINGS: [&str; 4] =
 
 async fn ask_unsaved(
     visitor: &Visitor,
-    form: &Form,
+    typed: &Typed<'_>,
     person: &str,
     mut variant: Map<String, Value>,
 ) -> PageResult<Rendered> {
-    let of_fields =
-        |errors| Failure { errors, ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request") };
-    let draft = Draft::of_form(form);
-    let mut campaign = draft.body().map_err(of_fields)?;
-    campaign.retain(|name, _| SURROUNDINGS.contains(&name.as_str()));
+    let mut campaign = typed.surroundings.clone();
     // Alone, it has all of the weight.
     variant.insert("weight".to_owned(), json!(100));
     campaign.insert("variants".to_owned(), json!([variant]));
@@ -147,7 +181,7 @@ async fn ask_unsaved(
 }
 
 /// What an inbox or a phone shows of a message: an email as subject, preview text and HTML, others field by field.
-fn message(rendered: &Rendered, preheader: Option<&str>) -> Markup {
+fn message(rendered: &Rendered, preheader: Option<&str>, unreadable: &[Unreadable]) -> Markup {
     let text = |name: &str| rendered.message.get(name).and_then(Value::as_str);
     if let Some(html) = text("html").filter(|_| rendered.channel == "email") {
         return html! {
@@ -155,24 +189,70 @@ fn message(rendered: &Rendered, preheader: Option<&str>) -> Markup {
                 p class="subject" dir="auto" { (text("subject").unwrap_or_default()) }
                 @if let Some(preheader) = preheader { p class="preheader" dir="auto" { (preheader) } }
             }
+            (left_out(unreadable))
             iframe sandbox="" srcdoc=(html) title="The message as it looks" {}
         };
     }
     let html = text("html");
-    let is_shown = |name: &str| !matches!(name, "html" | "headers");
+    let is_unreadable = |name: &str| unreadable.iter().any(|it| it.label() == name);
+    let is_shown = |name: &str| !matches!(name, "html" | "headers") && !is_unreadable(name);
     let fields = rendered.message.iter().filter(|(name, value)| is_shown(name) && !value.is_null());
     html! {
         p { "By " (view::channel_label(&rendered.channel)) }
         dl {
             @for (name, value) in fields { dt { (name) } dd { pre dir="auto" { (field_text(value)) } } }
         }
+        (left_out(unreadable))
         @if let Some(html) = html { iframe sandbox="" srcdoc=(html) title="The message as it looks" {} }
     }
 }
 
-fn faults(failure: &Failure) -> Markup {
+/// The fields that are missing in a message that is shown, each with its fault.
+fn left_out(unreadable: &[Unreadable]) -> Markup {
+    html! {
+        @if !unreadable.is_empty() {
+            p { "The message is shown without what cannot be read:" }
+            (at_their_fields(unreadable))
+        }
+    }
+}
+
+fn at_their_fields(unreadable: &[Unreadable]) -> Markup {
+    html! {
+        dl { @for it in unreadable { dt { (it.label()) } dd class="fault" { (it.problem) } } }
+    }
+}
+
+fn faults(failure: &Failure, unreadable: &[Unreadable]) -> Markup {
+    let explained = |error: &&String| unreadable.iter().any(|it| it.explains(error));
+    let others: Vec<&String> = failure.errors.iter().filter(|it| !explained(it)).collect();
     html! {
         @if failure.errors.is_empty() { p role="alert" { (failure.text()) } }
-        ul { @for error in &failure.errors { li { (error) } } }
+        @if !unreadable.is_empty() {
+            @if !failure.errors.is_empty() { p role="alert" { "The message cannot be shown before these are right:" } }
+            (at_their_fields(unreadable))
+        }
+        ul { @for error in others { li { (error) } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unreadable_field_explains_its_own_errors_alone() {
+        let data = Unreadable::of("variants[0].message.data is not valid JSON: EOF");
+        assert_eq!((data.label(), data.problem.as_str()), ("data", "is not valid JSON: EOF"));
+        assert_eq!(Unreadable::of("other must be an object").label(), "other");
+        for (error, expected) in [
+            ("variant.message.data is required", true),
+            ("variant.message.data.plan must be a string", true),
+            ("variant.message.dataset is unknown", false),
+            ("variant.message.title is required", false),
+            ("userId is required", false),
+        ] {
+            assert_eq!(data.explains(error), expected, "{error}");
+        }
     }
 }

@@ -1,9 +1,27 @@
 //! Values of the API as texts of fields, and back.
 
 use kernel::{Timestamp, zone::Zone};
-use serde_json::{Number, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::fields::Input;
+
+/// What of a form can be read, for the API.
+#[derive(Debug, Default)]
+pub(super) struct Readable {
+    pub(super) fields: Map<String, Value>,
+    /// The fields whose JSON cannot be read, in the words of the API's errors.
+    pub(super) errors: Vec<String>,
+}
+
+impl Readable {
+    /// All of the form.
+    ///
+    /// # Errors
+    /// The fields that cannot be read.
+    pub(super) fn whole(self) -> Result<Map<String, Value>, Vec<String>> {
+        if self.errors.is_empty() { Ok(self.fields) } else { Err(self.errors) }
+    }
+}
 
 /// A text of a field that may be empty.
 pub(super) fn text_or_null(text: &str) -> Value {

@@ -283,22 +283,81 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
+        let change = may_change.then(|| self.api.answers.change());
         let answer = Box::pin(self.api.front.clone().answer(request)).await;
-        if may_change {
-            self.api.answers.forget();
+        if let Some(change) = change {
+            change.end();
         }
         Ok(answer)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::{
+        future::pending,
+        sync::atomic::{AtomicU64, Ordering},
+    };
+
+    use axum::{extract::State, routing::get};
+    use kernel::{KeyId, OrganizationId, Tenant, WorkspaceId};
+    use uuid::Uuid;
+
     use super::*;
+
+    pub(crate) fn person(scopes: &str) -> SignedIn {
+        SignedIn {
+            session: KeyId::mint(),
+            tenant: Tenant {
+                organization: OrganizationId::new(Uuid::from_u128(1)),
+                workspace: WorkspaceId::new(Uuid::from_u128(2)),
+            },
+            actor: "Ann".to_owned(),
+            scopes: scopes.parse().unwrap(),
+            currency: None,
+            timezone: "UTC".to_owned(),
+        }
+    }
 
     #[test]
     fn segments_cannot_leave_their_path() {
         assert_eq!(path(["users", "ann"]), "/users/ann");
         assert_eq!(path(["users", "a/b?c#d", "events"]), "/users/a%2Fb%3Fc%23d/events");
         assert_eq!(path(["users", "ä "]), "/users/%C3%A4%20");
+    }
+
+    /// Of an API with a number that `POST` raises, and never answers.
+    fn asker() -> Asker {
+        let number = Arc::new(AtomicU64::new(0));
+        let read =
+            async |State(number): State<Arc<AtomicU64>>| number.load(Ordering::Relaxed).to_string();
+        let raise = async |State(number): State<Arc<AtomicU64>>| {
+            number.fetch_add(1, Ordering::Relaxed);
+            pending::<()>().await;
+        };
+        let router = Router::new().route("/number", get(read).post(raise)).with_state(number);
+        Asker {
+            api: Api::new("api", router, Clock::system(), SharedAnswers::default()),
+            person: Arc::new(person("*")),
+            request_id: None,
+            user_agent: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_that_is_given_up_is_seen_by_the_next_question() {
+        let asker = asker();
+        let number =
+            || async { asker.call(Method::GET, "/number").shared().read::<u64>().await.unwrap() };
+        assert_eq!(number().await, 0);
+        // For lack of an answer.
+        let change = asker.call(Method::POST, "/number").within(Duration::from_millis(1));
+        let failure = change.done().await.unwrap_err();
+        assert_eq!(failure.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(number().await, 1);
+        // Because the person left.
+        let change = asker.call(Method::POST, "/number").done();
+        assert!(tokio::time::timeout(Duration::from_millis(1), change).await.is_err());
+        assert_eq!(number().await, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,8 @@ use crate::process_metrics::Metrics;
 const WINDOW: Duration = Duration::from_mins(5);
 /// Least time between two looks that are kept.
 const INTERVAL: Duration = Duration::from_secs(30);
+/// How long a measurement is shown again: rendering and reading every metric takes too long for each look at a page.
+const SHARED: Duration = Duration::from_secs(1);
 
 /// The metrics of the process.
 #[derive(Debug)]
@@ -24,9 +26,40 @@ pub struct Measured {
     pub window: Option<Duration>,
 }
 
+/// The measurements of the process, at most one a second however many people look at pages.
+#[derive(Debug, Default)]
+pub struct Measurements(Mutex<Looks>);
+
+#[derive(Debug, Default)]
+struct Looks {
+    earlier: EarlierHistograms,
+    latest: Option<Latest>,
+}
+
+#[derive(Debug)]
+struct Latest {
+    at: Instant,
+    measured: Arc<Measured>,
+}
+
+impl Measurements {
+    /// The measurement of now, or of less than a second ago; `read` reads the metrics.
+    pub fn measure(&self, now: Instant, read: impl FnOnce() -> Metrics) -> Arc<Measured> {
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(latest) = &looks.latest
+            && now.saturating_duration_since(latest.at) < SHARED
+        {
+            return Arc::clone(&latest.measured);
+        }
+        let measured = Arc::new(looks.earlier.measure(read(), now));
+        looks.latest = Some(Latest { at: now, measured: Arc::clone(&measured) });
+        measured
+    }
+}
+
 /// Histograms at earlier looks, at most as many as the window has intervals.
 #[derive(Debug, Default)]
-pub struct EarlierHistograms(Mutex<VecDeque<Earlier>>);
+struct EarlierHistograms(VecDeque<Earlier>);
 
 #[derive(Debug)]
 struct Earlier {
@@ -36,8 +69,8 @@ struct Earlier {
 
 impl EarlierHistograms {
     /// What was counted since the look that is a window old, or since the next where that is much older.
-    pub fn measure(&self, total: Metrics, now: Instant) -> Measured {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn measure(&mut self, total: Metrics, now: Instant) -> Measured {
+        let looks = &mut self.0;
         let age = |look: &Earlier| now.saturating_duration_since(look.at);
         while let (Some(first), Some(second)) = (looks.front(), looks.get(1)) {
             // After a time without looks, those of before it are too old as soon as there is another.
@@ -73,7 +106,7 @@ mod tests {
 
     #[test]
     fn distributions_are_of_the_window() {
-        let history = EarlierHistograms::default();
+        let mut history = EarlierHistograms::default();
         let start = Instant::now();
         // Seconds since the start, values so far, those of the window, and how long that is.
         for (at_s, values, expected, window_s) in [
@@ -103,11 +136,28 @@ mod tests {
 
     #[test]
     fn looks_are_few_however_often_pages_are_read() {
-        let history = EarlierHistograms::default();
+        let mut history = EarlierHistograms::default();
         let start = Instant::now();
         for second in 0..3_600 {
             history.measure(metrics(1, 1), start + Duration::from_secs(second));
         }
-        assert!(history.0.lock().unwrap().len() <= 12);
+        assert!(history.0.len() <= 12);
+    }
+
+    #[test]
+    fn looks_of_one_second_share_a_measurement() {
+        let measurements = Measurements::default();
+        let start = Instant::now();
+        let mut reads = 0;
+        for (at_ms, expected) in
+            [(0, 1), (10, 1), (999, 1), (1_000, 2), (1_500, 2), (1_999, 2), (2_000, 3), (9_000, 4)]
+        {
+            let measured = measurements.measure(start + Duration::from_millis(at_ms), || {
+                reads += 1;
+                Metrics::parse(&format!("reads {reads}\n"))
+            });
+            assert_eq!(measured.total.sum("reads"), Some(f64::from(expected)), "{at_ms}");
+        }
+        assert_eq!(reads, 4);
     }
 }

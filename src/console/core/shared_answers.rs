@@ -5,10 +5,10 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -23,6 +23,8 @@ use crate::failure::PageResult;
 const KEPT: Duration = Duration::from_secs(1);
 /// Bytes of all answers that are kept.
 const BYTES_MAX: u64 = 16 << 20;
+/// How long after a change was given up its last statement may still take effect: a commit that was sent cannot be taken back.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// What is asked, and all that its answer depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,6 +51,32 @@ struct Key {
 pub struct SharedAnswers {
     answers: Cache<Key, Bytes>,
     changes: Arc<AtomicU64>,
+    /// Until when a change that was given up may still take effect.
+    unsettled_until: Arc<Mutex<Option<Instant>>>,
+}
+
+/// A change that is being made. Answers of before are forgotten once it ends, or is dropped before that.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct ChangeInProgress<'a> {
+    answers: &'a SharedAnswers,
+    has_ended: bool,
+}
+
+impl ChangeInProgress<'_> {
+    /// The change was made or refused.
+    pub(crate) fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for ChangeInProgress<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            *self.answers.unsettled() = Some(Instant::now() + SETTLING);
+        }
+        self.answers.forget();
+    }
 }
 
 impl Default for SharedAnswers {
@@ -56,7 +84,7 @@ impl Default for SharedAnswers {
         let bytes = |_: &Key, answer: &Bytes| u32::try_from(answer.len()).unwrap_or(u32::MAX);
         let answers =
             Cache::builder().max_capacity(BYTES_MAX).weigher(bytes).time_to_live(KEPT).build();
-        Self { answers, changes: Arc::default() }
+        Self { answers, changes: Arc::default(), unsettled_until: Arc::default() }
     }
 }
 
@@ -71,19 +99,34 @@ impl SharedAnswers {
         question: Question,
         ask: impl Future<Output = PageResult<Bytes>>,
     ) -> PageResult<Bytes> {
-        let key = Key {
-            tenant: person.tenant,
-            scopes: person.scopes,
-            changes: self.changes.load(Ordering::Acquire),
-            question,
-        };
+        let changes = self.changes(Instant::now());
+        let key = Key { tenant: person.tenant, scopes: person.scopes, changes, question };
         let answer = self.answers.try_get_with(key, ask).await;
         answer.map_err(|failure| (*failure).clone())
     }
 
+    /// Begins a change; what it returns is kept until that ends.
+    pub(crate) const fn change(&self) -> ChangeInProgress<'_> {
+        ChangeInProgress { answers: self, has_ended: false }
+    }
+
     /// No later question gets an answer from before now.
-    pub(crate) fn forget(&self) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
+    fn forget(&self) -> u64 {
+        self.changes.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Changes that a question comes after; each question comes after one of its own while a change may still take effect.
+    fn changes(&self, now: Instant) -> u64 {
+        let mut unsettled = self.unsettled();
+        if unsettled.is_some_and(|until| now < until) {
+            return self.forget();
+        }
+        *unsettled = None;
+        self.changes.load(Ordering::Acquire)
+    }
+
+    fn unsettled(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.unsettled_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,26 +135,12 @@ mod tests {
     use std::future::{Ready, ready};
 
     use http::StatusCode;
-    use kernel::{KeyId, OrganizationId, WorkspaceId};
+    use kernel::WorkspaceId;
     use tokio::sync::Semaphore;
     use uuid::Uuid;
 
     use super::*;
-    use crate::failure::Failure;
-
-    fn person(scopes: &str) -> SignedIn {
-        SignedIn {
-            session: KeyId::mint(),
-            tenant: Tenant {
-                organization: OrganizationId::new(Uuid::from_u128(1)),
-                workspace: WorkspaceId::new(Uuid::from_u128(2)),
-            },
-            actor: "Ann".to_owned(),
-            scopes: scopes.parse().unwrap(),
-            currency: None,
-            timezone: "UTC".to_owned(),
-        }
-    }
+    use crate::{failure::Failure, in_process::tests::person};
 
     fn question(address: &str) -> Question {
         Question {
@@ -184,8 +213,25 @@ mod tests {
         for expected in ["1", "2", "3"] {
             let found = answers.get(&person, question("/segments/1"), asked.answer()).await;
             assert_eq!(found.unwrap(), expected);
-            answers.forget();
+            answers.change().end();
         }
+    }
+
+    #[test]
+    fn no_answer_is_shared_until_a_change_that_was_given_up_has_settled() {
+        let answers = SharedAnswers::default();
+        let before = answers.changes(Instant::now());
+        drop(answers.change());
+        let (now, later) = (Instant::now(), Instant::now() + SETTLING);
+        // It may take effect after any of these questions.
+        let given_up = [(); 3].map(|()| answers.changes(now));
+        assert!(before < given_up[0] && given_up.is_sorted_by(|one, next| one < next));
+        assert_eq!(answers.changes(later), answers.changes(later));
+        // One that ended has settled.
+        answers.change().end();
+        let ended = answers.changes(later);
+        assert!(given_up[2] < ended);
+        assert_eq!(answers.changes(Instant::now()), ended);
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use crate::{
     Routers, Site,
     in_process::Api,
     process_metrics::Metrics,
-    recent_metrics::{EarlierHistograms, Measured},
+    recent_metrics::{Measured, Measurements},
     shared_answers::SharedAnswers,
     view::Entry,
 };
@@ -42,7 +42,7 @@ struct Inner {
     entries: Vec<Entry>,
     openid: Option<Arc<OpenId>>,
     passwords: Passwords,
-    earlier_histograms: EarlierHistograms,
+    measurements: Measurements,
 }
 
 /// The listener for SQL.
@@ -69,7 +69,7 @@ impl ConsoleState {
             entries,
             openid,
             passwords: Passwords::default(),
-            earlier_histograms: EarlierHistograms::default(),
+            measurements: Measurements::default(),
         }))
     }
 
@@ -77,9 +77,9 @@ impl ConsoleState {
         &self.0.services
     }
 
-    /// The metrics of now, and what was measured in the last minutes.
-    pub fn measure(&self) -> Measured {
-        self.0.earlier_histograms.measure(Metrics::read(self.services()), Instant::now())
+    /// The metrics of this second, and what was measured in the last minutes.
+    pub fn measure(&self) -> Arc<Measured> {
+        self.0.measurements.measure(Instant::now(), || Metrics::read(self.services()))
     }
 
     pub fn api(&self) -> &Api {

@@ -98,7 +98,7 @@ pub(crate) async fn document(
                'suppressions', (
                    select coalesce(jsonb_agg(jsonb_build_object(
                        'channel', s.channel, 'identifier', s.identifier, 'reason', s.reason, 'scope', s.scope,
-                       'createdAt', s.created_at) order by s.created_at), '[]')
+                       'createdAt', s.created_at, 'actor', s.actor) order by s.created_at), '[]')
                    from suppression s
                    where s.workspace_id = $1 and s.identifier in (
                        select email from users where workspace_id = $1 and id = any($2)
@@ -106,8 +106,8 @@ pub(crate) async fn document(
                'removedSuppressions', (
                    select coalesce(jsonb_agg(jsonb_build_object(
                        'channel', s.channel, 'identifier', s.identifier, 'reason', s.reason, 'scope', s.scope,
-                       'createdAt', s.created_at, 'removedAt', s.removed_at, 'removedSource', s.removed_source,
-                       'removedActor', s.removed_actor) order by s.removed_at, s.id), '[]')
+                       'createdAt', s.created_at, 'actor', s.actor, 'removedAt', s.removed_at,
+                       'removedSource', s.removed_source, 'removedActor', s.removed_actor) order by s.removed_at, s.id), '[]')
                    from suppression_removal s where s.workspace_id = $1 and s.identifier in (
                        select unnest(array[email, phone_normal]) from users where workspace_id = $1 and id = any($2))),
                'messages', (

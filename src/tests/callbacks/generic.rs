@@ -5,7 +5,10 @@ use serde_json::json;
 use super::fixture::{
     call_expecting, consent, gateway, history, message, now_s, recorded, sent, signed, suppressed,
 };
-use crate::kit::{Client, Workspace};
+use crate::{
+    kit::{Client, Workspace},
+    suppressions::history::words,
+};
 
 #[tokio::test]
 async fn a_repeated_hard_bounce_is_recorded_once_and_marks_the_address_once() {
@@ -29,6 +32,8 @@ async fn a_repeated_hard_bounce_is_recorded_once_and_marks_the_address_once() {
     assert_eq!((&email["bounceType"], &email["bounceCount"]), (&json!("hard"), &json!(1)));
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
     assert_eq!(history(&workspace, &message.user).await, ["hard_bounce delivery provider:gateway"]);
+    let added = words(&workspace.api, "email", &message.email).await;
+    assert_eq!(added, ["added hard_bounce delivery provider"]);
     let path = format!("/subscriptions/contacts/{}/email-valid", message.user);
     assert_eq!(workspace.api.get(path, 200).await.json()["valid"], false);
 }

@@ -78,6 +78,51 @@ async fn a_message_is_shown_as_it_is_typed_for_a_person() {
     has(&reader.post(&typed, &message("Hi", "x", "ann")).await, &["users:read"]);
 }
 
+/// The fields of the form of a webhook, with goals that no message depends on and that cannot be read.
+fn webhook_form(
+    url: &'static str,
+    headers: &'static str,
+    other: &'static str,
+) -> [(&'static str, &'static str); 9] {
+    [
+        ("channel", "webhook"),
+        ("variants[0].id", "a"),
+        ("variants[0].message.url", url),
+        ("variants[0].message.bodyType", "text"),
+        ("variants[0].message.body", "Hi {{ user.firstName }}"),
+        ("variants[0].message.headers", headers),
+        ("conversionTracking.secondaryConversions", "["),
+        ("other", other),
+        ("preview.person", "ann"),
+    ]
+}
+
+#[tokio::test]
+async fn json_that_cannot_be_read_is_a_fault_at_its_field_of_the_message_as_it_is_typed() {
+    const FAULT: &str = "<dt>headers</dt><dd class=\"fault\">is not valid JSON";
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "attributes": {"firstName": "Ann"}});
+    workspace.api.post("/users", &ann, 201).await;
+    let saved = format!("{}/typed", made(&workspace, &webhook("Typed")).await);
+    let unsaved = "/console/campaigns/new/typed";
+    let person = Person::signed_in(&workspace, "*").await;
+    let url = "https://hook.test/typed";
+    for typed in [&saved, unsaved] {
+        let seen = person.post(typed, &webhook_form(url, "{\"X-Tag\": ", "")).await;
+        has(&seen, &[url, "Hi Ann", "shown without what cannot be read", FAULT]);
+        let seen = person.post(typed, &webhook_form(url, "{\"X-Tag\": \"a\"}", "")).await;
+        has(&seen, &[url, "Hi Ann"]);
+        assert!(!seen.text.contains("class=\"fault\""), "{}", seen.text);
+        // Beside what the API refuses.
+        let seen = person.post(typed, &webhook_form("hook", "{", "")).await;
+        has(&seen, &["cannot be shown before", FAULT, "<li>variant.message.url "]);
+    }
+    // Settings around the message are those that are typed before the campaign is saved.
+    let form = webhook_form(url, "", "{\"channelConfig\"");
+    has(&person.post(unsaved, &form).await, &["Hi Ann", "<dt>other</dt><dd class=\"fault\">"]);
+    assert!(!person.post(&saved, &form).await.text.contains("class=\"fault\""));
+}
+
 /// The fields of a form of a campaign that is sent every day at a time.
 fn daily(at: &'static str) -> [(&'static str, &'static str); 6] {
     [

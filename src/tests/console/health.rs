@@ -35,9 +35,12 @@ async fn every_panel_names_metrics_that_are_there() {
         let name = format!("`millrace_{}", metric.split('<').next().unwrap());
         assert!(catalogue.contains(&name), "{name}");
     }
-    // A second look knows what was measured since the first.
-    let again = person.get("/console/health").await;
-    assert!(again.text.contains("durations of the last "), "{}", again.text);
+    // A look in another second knows what was measured since the first.
+    eventually("durations of the last seconds are shown", || async {
+        let again = person.get("/console/health").await;
+        again.text.contains("durations of the last ").then_some(())
+    })
+    .await;
     let part = person.get("/console/health/panels").await;
     assert!(part.text.contains("Spool") && !part.text.contains("<html"), "{}", part.text);
 }

@@ -1,10 +1,15 @@
 //! Signing in by a link, and what a session may not do.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::kit::{Person, link};
-use crate::kit::{BrowserTab, Client, Workspace, data_dir, eventually, run, server, settings};
+use crate::kit::{
+    BrowserTab, Client, MILLRACE, Workspace, data_dir, eventually, run, server, settings,
+};
 
 #[tokio::test]
 async fn a_link_signs_in_once() {
@@ -214,7 +219,7 @@ async fn opening_a_link_in_a_browser_ends_signed_in() {
 #[tokio::test]
 async fn the_console_can_be_off() {
     let settings = settings(&data_dir("console-off"), &[("console", "off".to_owned())]);
-    let server = run(settings, kernel::Clock::system());
+    let server = Arc::new(run(settings, kernel::Clock::system()));
     let api = Client::new(&server.url, None);
     eventually("it answers", || async {
         api.request(Method::GET, "/readyz").send().await.ok().filter(|it| it.status() == 200)
@@ -224,4 +229,31 @@ async fn the_console_can_be_off() {
     for path in ["/", "/console", "/console/login", "/console/assets/x.css"] {
         assert_eq!(person.get(path).await.status, 404, "{path}");
     }
+    // A member is made, without a link that would lead to no page.
+    let api = Workspace::on(&server).await.api;
+    let member = json!({"email": "ann@example.test", "role": "analyst"});
+    let made = api.post("/members", &member, 201).await.json();
+    assert_eq!((&made["email"], &made["invitation"]), (&member["email"], &Value::Null), "{made}");
+    let path = format!("/members/{}/invitations", made["id"].as_str().unwrap());
+    let refused = api.post(&path, &json!({}), 409).await;
+    assert!(refused.text.contains("the console is off"), "{}", refused.text);
+    let count = sqlx::query_scalar("select count(*) from member_invitation");
+    let count: i64 = count.fetch_one(&server.db()).await.unwrap();
+    assert_eq!(count, 0);
+    let log = api.get("/audit", 200).await.json();
+    assert_eq!(log["data"][0]["action"], "member.created", "{log}");
+}
+
+#[tokio::test]
+async fn the_command_line_prints_no_link_where_the_console_is_off() {
+    let output = tokio::process::Command::new(MILLRACE)
+        .args(["console", "link", "--workspace", "demo"])
+        .env("MILLRACE_DATA_DIR", data_dir("no-console-link"))
+        .env("MILLRACE_CONSOLE", "off")
+        .output()
+        .await
+        .unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("the console is off"), "{text}");
 }

@@ -68,7 +68,7 @@ async fn a_row_is_added_found_and_removed() {
     let seen = person.post(remove, &[("confirm", "ann@example.test")]).await;
     assert_eq!((seen.status.as_u16(), seen.location()), (303, found));
     assert_eq!(rows(&workspace, "email").await["total"], 1);
-    // Where it has its history, with the person who removed it.
+    // Where it has its history, with the person who added and removed it.
     let seen = person.get(found).await;
     for text in [
         "1 removed for ann@example.test.",
@@ -80,6 +80,8 @@ async fn a_row_is_added_found_and_removed() {
     ] {
         assert!(seen.text.contains(text), "no {text}: {}", seen.text);
     }
+    let history = seen.between("<caption class=\"unseen\">History</caption>", "</table>");
+    assert_eq!(history.matches("<bdi>user:ann@example.test</bdi>").count(), 2, "{history}");
     let seen =
         person.get("/console/suppressions?channel=email&identifier=other%40example.test").await;
     assert!(seen.text.contains("It was never suppressed."), "{}", seen.text);

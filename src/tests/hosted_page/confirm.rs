@@ -43,7 +43,10 @@ async fn a_double_opt_in_is_pending_until_confirmed() {
     }
     assert_eq!(page.history().await.len(), 1);
     let suppressions = words(page.api(), "email", "ann@example.test").await;
-    assert_eq!(suppressions, ["added manual api -", "removed manual preference_center recipient"]);
+    assert_eq!(
+        suppressions,
+        ["added manual api api_key", "removed manual preference_center recipient"]
+    );
     assert!(!open(&path).await.html.contains("to be confirmed"));
 }
 

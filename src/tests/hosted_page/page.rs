@@ -141,7 +141,7 @@ async fn an_opt_out_on_the_page_adds_a_suppression() {
     let row = page.api().get("/suppressions/ann@example.test?channel=email", 200).await.json();
     assert_eq!(row["suppressed"], false);
     let history = [
-        "added unsubscribe preference_center -",
+        "added unsubscribe preference_center recipient",
         "removed unsubscribe preference_center recipient",
     ];
     assert_eq!(words(page.api(), "email", "ann@example.test").await, history);

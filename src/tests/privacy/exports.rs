@@ -58,6 +58,8 @@ async fn an_export_has_everything_and_is_gone_with_an_erasure() {
     let removed = &document["removedSuppressions"][0];
     assert_eq!((&removed["identifier"], &removed["reason"]), (&json!(address), &json!("manual")));
     assert_eq!(removed["removedSource"], "api", "{removed}");
+    assert_eq!(removed["actor"], removed["removedActor"], "{removed}");
+    assert!(removed["actor"].as_str().unwrap().starts_with("api_key:"), "{removed}");
     assert!(removed["removedAt"].is_string() && removed["createdAt"].is_string(), "{removed}");
 
     erase(api, json!({"userId": user})).await;

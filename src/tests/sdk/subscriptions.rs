@@ -39,7 +39,7 @@ async fn an_opt_in_in_an_app_removes_the_opt_out_and_is_in_its_history() {
         let word = json!({"userId": ann, "channel": "email", "status": status});
         device.post("/v1/subscriptions/channel", &word, 200).await;
     }
-    let history = ["added unsubscribe sdk -", "removed unsubscribe sdk sdk_key"];
+    let history = ["added unsubscribe sdk sdk_key", "removed unsubscribe sdk sdk_key"];
     assert_eq!(words(&workspace.api, "email", &email).await, history);
 }
 

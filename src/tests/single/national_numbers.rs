@@ -162,6 +162,7 @@ async fn a_country_set_later_reads_stored_numbers_again() {
         is_whole.then_some(())
     })
     .await;
-    let whole = ["added manual api -", "removed manual api api_key", "added unsubscribe api -"];
+    let whole =
+        ["added manual api api_key", "removed manual api api_key", "added unsubscribe api api_key"];
     assert_eq!(words(api, "sms", &international).await, whole);
 }

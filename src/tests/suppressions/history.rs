@@ -1,5 +1,5 @@
-//! `GET /suppressions/:identifier/history`: rows that were added and removed, with who removed them. Removals by recipients and
-//! apps are beside the tests of these.
+//! `GET /suppressions/:identifier/history`: rows that were added and removed, with who did so. Those of recipients, apps and
+//! providers are beside the tests of these.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn remove(api: &Client, channel: &str, identifier: &str) {
 }
 
 #[tokio::test]
-async fn each_way_of_removing_a_row_keeps_it_with_who_removed_it() {
+async fn each_way_of_adding_and_removing_a_row_names_who_did_so() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let ann = Contact::new(&workspace).await;
@@ -49,12 +49,15 @@ async fn each_way_of_removing_a_row_keeps_it_with_who_removed_it() {
     add(api, manual()).await;
     remove(api, "email", &ann.email).await;
     let email = "email_suppression:*";
-    add(api, manual()).await;
-    remove(&session(workspace.id, email), "email", &ann.email).await;
+    let person = session(workspace.id, email);
+    add(&person, manual()).await;
+    // What is there already stays the first one's.
+    api.post("/suppressions", &manual(), 200).await;
+    remove(&person, "email", &ann.email).await;
     let mut expected = vec![
-        "added manual api -",
+        "added manual api api_key",
         "removed manual api api_key",
-        "added manual api -",
+        "added manual api user",
         "removed manual api user",
     ];
     assert_eq!(words(api, "email", &ann.email).await, expected);
@@ -62,7 +65,7 @@ async fn each_way_of_removing_a_row_keeps_it_with_who_removed_it() {
     // By clearing a bounce.
     api.post("/suppressions/hard-bounce", &json!({"identifier": ann.email}), 201).await;
     api.post(&ann.path("/clear-bounce"), &json!({}), 200).await;
-    expected.extend(["added hard_bounce api -", "removed hard_bounce api api_key"]);
+    expected.extend(["added hard_bounce api api_key", "removed hard_bounce api api_key"]);
     assert_eq!(words(api, "email", &ann.email).await, expected);
 
     // By an opt-in to the channel, and to a list.
@@ -70,7 +73,7 @@ async fn each_way_of_removing_a_row_keeps_it_with_who_removed_it() {
     let path = ann.path("/channels/email");
     let opt_in = json!({"channel": "email", "status": "optedIn", "source": "form"});
     fixture::put(api, &path, &opt_in, 200).await;
-    expected.extend(["added unsubscribe api -", "removed unsubscribe form api_key"]);
+    expected.extend(["added unsubscribe api api_key", "removed unsubscribe form api_key"]);
     assert_eq!(words(api, "email", &ann.email).await, expected);
     let list = fixture::list(workspace.id, false).await;
     let mut of_list = manual();
@@ -78,22 +81,23 @@ async fn each_way_of_removing_a_row_keeps_it_with_who_removed_it() {
     of_list["listId"] = json!(list);
     add(api, of_list).await;
     api.post(&ann.path(&format!("/lists/{list}")), &json!({"channel": "email"}), 200).await;
-    expected.extend(["added manual api -", "removed manual api api_key"]);
+    expected.extend(["added manual api api_key", "removed manual api api_key"]);
     assert_eq!(words(api, "email", &ann.email).await, expected);
     let page = history(api, "email", &ann.email, "&limit=2").await;
     for entry in page["items"].as_array().unwrap() {
         assert_eq!((&entry["scope"], &entry["listId"]), (&json!("group"), &json!(list)));
     }
 
-    // By the platform.
-    add(api, manual()).await;
+    // By an import, and by the platform.
+    let import = json!({"channel": "email", "entries": [{"identifier": ann.email}]});
+    person.post("/suppressions/import", &import, 200).await;
     fixture::run(workspace.id, "delete from suppression where workspace_id = $1").await;
-    expected.extend(["added manual api -", "removed manual - -"]);
+    expected.extend(["added manual import user", "removed manual - -"]);
     assert_eq!(words(api, "email", &ann.email).await, expected);
 }
 
 #[tokio::test]
-async fn a_removal_in_another_workspace_of_the_organization_names_no_credential() {
+async fn a_change_in_another_workspace_of_the_organization_names_no_credential() {
     let organization = unique("organization");
     let here = fixture::workspace_of(&organization).await;
     let there = fixture::workspace_of(&organization).await;
@@ -101,7 +105,7 @@ async fn a_removal_in_another_workspace_of_the_organization_names_no_credential(
     ann.set(&here.api, "sms", "unsubscribed").await;
     ann.set(&here.api, "sms", "optedIn").await;
     let of = async |api: &Client| words(api, "sms", &ann.phone).await;
-    let own = ["added unsubscribe api -", "removed unsubscribe api api_key"];
+    let own = ["added unsubscribe api api_key", "removed unsubscribe api api_key"];
     assert_eq!(of(&here.api).await, own);
     let other = ["added unsubscribe api -", "removed unsubscribe api -"];
     assert_eq!(of(&there.api).await, other);

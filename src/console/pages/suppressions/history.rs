@@ -1,4 +1,4 @@
-//! The history of an identifier: when rows of it were added, and when and by which credential they were removed.
+//! The history of an identifier: when and by which credential rows of it were added and removed.
 
 use kernel::Timestamp;
 use maud::{Markup, html};
@@ -84,6 +84,6 @@ fn cells(visitor: &Visitor, entry: &Entry) -> Vec<Markup> {
         reason_badge(&entry.reason),
         reach(entry.list_id.as_deref()),
         html! { bdi { (entry.source.as_deref().unwrap_or("the platform")) } },
-        html! { @if let Some(actor) = &entry.actor { bdi { (actor) } } },
+        html! { @if let Some(actor) = &entry.actor { bdi { (actor) } } @else { "–" } },
     ]
 }

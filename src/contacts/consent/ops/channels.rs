@@ -104,7 +104,8 @@ pub async fn set_channel_within(
             mirror::opt_in(&mut *tx, tenant, opt_in).await?;
         } else {
             let LedgerAddress { ledger, identifier } = address;
-            let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
+            let (source, actor) = (origin.source.clone(), Some(origin.actor.clone()));
+            let opt_out = OptOut { ledger, identifier, source, actor };
             mirror::opt_out(&mut *tx, now, tenant, &[opt_out]).await?;
         }
     }

@@ -221,6 +221,7 @@ pub(in crate::consent) async fn opt_outs(
                 ledger: Ledger::named(&row.channel)?,
                 identifier: Identifier::of_stored(row.identifier),
                 source: row.opt_in_source.unwrap_or_else(|| "api".to_owned()),
+                actor: None,
             })
         })
         .collect())

@@ -150,7 +150,7 @@ pub(super) async fn add_suppression(
         scope,
         created_at: app.clock().now(),
     };
-    let (row, created) = entries::add(app.db(), workspace, &row).await?;
+    let (row, created) = entries::add(app.db(), workspace, &row, &holder.actor()).await?;
     Ok(Upserted { value: row.into(), created })
 }
 

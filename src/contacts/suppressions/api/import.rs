@@ -14,7 +14,7 @@ use web::{Services, http::ApiResult};
 
 use super::{access::ByBody, add::LEDGER};
 use crate::{
-    model::{Identifier, ImportedRow, Ledger, Reason},
+    model::{self, Identifier, ImportedRow, Ledger, Reason},
     ops::entries::{self, IMPORT},
 };
 
@@ -155,13 +155,14 @@ async fn import_suppressions(
     ByBody { holder, body }: ByBody<Import>,
 ) -> ApiResult<Json<Imported>> {
     let Import { channel, entries, is_dry_run } = body;
-    let (workspace, now) = (holder.tenant().workspace, app.clock().now());
+    let (workspace, now, actor) = (holder.tenant().workspace, app.clock().now(), holder.actor());
     let country = app.country(workspace).await?;
     let rows: Vec<_> = entries.iter().filter_map(|entry| read(channel, country, entry)).collect();
+    let import = model::Import { ledger: channel, source: IMPORT, actor: &actor, rows: &rows };
     let imported = if is_dry_run {
-        entries::count_new(app.db(), workspace, channel, &rows).await?
+        entries::count_new(app.db(), workspace, import).await?
     } else {
-        entries::import(app.db(), workspace, now, channel, &rows).await?
+        entries::import(app.db(), workspace, now, import).await?
     };
     let received = entries.len() as u64;
     let skipped = received - imported;

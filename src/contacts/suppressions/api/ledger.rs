@@ -186,7 +186,8 @@ pub(super) struct SuppressionHistoryEntry {
     scope: &'static str,
     /// The list of a group.
     list_id: Option<ListId>,
-    /// The credential that removed the row. Null for additions, for the platform, and for another workspace's.
+    /// The credential that added or removed the row. Null for the platform, for another workspace's, and for additions that were
+    /// made before it was recorded.
     actor: Option<String>,
 }
 

@@ -34,6 +34,6 @@ pub struct HistoryEntry {
     /// Of an addition the source of the row. Of a removal by which way it came; none where the platform removed it.
     pub source: Option<String>,
     pub scope: Scope,
-    /// The credential that removed the row, where it is known.
+    /// The credential that added or removed the row, where it is known.
     pub actor: Option<String>,
 }

@@ -99,6 +99,8 @@ pub struct ImportedRow {
 pub struct Import<'a> {
     pub ledger: Ledger,
     pub source: &'a str,
+    /// The credential that imports them.
+    pub actor: &'a str,
     pub rows: &'a [ImportedRow],
 }
 
@@ -116,4 +118,6 @@ pub struct OptOut {
     pub ledger: Ledger,
     pub identifier: Identifier,
     pub source: String,
+    /// The credential by which it came; none where the platform writes it again for a new address.
+    pub actor: Option<String>,
 }

@@ -65,7 +65,7 @@ pub async fn hard_bounce(
         scope: Scope::Global,
         created_at: write.now,
     };
-    let (row, created) = entries::insert(&mut *tx, workspace, &row).await?;
+    let (row, created) = entries::insert(&mut *tx, workspace, &row, &write.origin.actor).await?;
     Ok((row, created, marked))
 }
 
@@ -87,7 +87,7 @@ pub async fn complaint(
         scope: Scope::Global,
         created_at: write.now,
     };
-    entries::insert(tx, workspace, &row).await?;
+    entries::insert(tx, workspace, &row, &write.origin.actor).await?;
     Ok(())
 }
 

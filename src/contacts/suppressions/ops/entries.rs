@@ -8,10 +8,7 @@ use web::{
 };
 
 use crate::{
-    model::{
-        HistoryEntry, Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope,
-        Suppression,
-    },
+    model::{HistoryEntry, Identifier, Import, Ledger, LedgerAddress, Reason, Scope, Suppression},
     store::{contacts, entries, history},
 };
 use kernel::page::PageWindow;
@@ -62,7 +59,7 @@ pub async fn history(
     history::list(db, workspace, address, page).await
 }
 
-/// Adds a row. Returns whether it is new. An existing one stays as it is.
+/// Adds a row for a credential. Returns whether it is new. An existing one stays as it is.
 ///
 /// # Errors
 /// Not found for a group whose list is unknown or archived.
@@ -70,13 +67,14 @@ pub async fn add(
     db: &PgPool,
     workspace: WorkspaceId,
     row: &Suppression,
+    actor: &str,
 ) -> Result<(Suppression, bool)> {
     if let Scope::Group(list) = row.scope
         && !entries::list_is_active(db, workspace, list).await?
     {
         return Err(Error::NotFound("List"));
     }
-    db::retried(|| entries::insert(db, workspace, row)).await
+    db::retried(|| entries::insert(db, workspace, row, actor)).await
 }
 
 /// Adds many global rows in one statement. Returns the number of new ones.
@@ -87,24 +85,17 @@ pub async fn import(
     db: &PgPool,
     workspace: WorkspaceId,
     now: Timestamp,
-    ledger: Ledger,
-    rows: &[ImportedRow],
+    import: Import<'_>,
 ) -> Result<u64> {
-    db::retried(|| entries::insert_all(db, workspace, now, Import { ledger, source: IMPORT, rows }))
-        .await
+    db::retried(|| entries::insert_all(db, workspace, now, import)).await
 }
 
 /// The number of rows that an import would add.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn count_new(
-    db: &PgPool,
-    workspace: WorkspaceId,
-    ledger: Ledger,
-    rows: &[ImportedRow],
-) -> Result<u64> {
-    entries::count_new(db, workspace, Import { ledger, source: IMPORT, rows }).await
+pub async fn count_new(db: &PgPool, workspace: WorkspaceId, import: Import<'_>) -> Result<u64> {
+    entries::count_new(db, workspace, import).await
 }
 
 /// Removes every row of an identifier. Returns their number. If a hard bounce was among them, the address

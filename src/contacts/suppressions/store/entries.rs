@@ -32,17 +32,18 @@ impl Stored {
     }
 }
 
-/// Adds a row, or finds the existing one, which stays as it is. Returns whether it is new.
+/// Adds a row for a credential, or finds the existing one, which stays as it is. Returns whether it is new.
 pub(crate) async fn insert(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     row: &Suppression,
+    actor: &str,
 ) -> Result<(Suppression, bool)> {
     // The update changes nothing: it makes `returning` include the existing row, and locks it.
     let stored = sqlx::query!(
         "insert into suppression as s
-             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at)
-         values ($1, gen_random_uuid(), $2, $3, $4, $5, $6, $7, $8)
+             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at, actor)
+         values ($1, gen_random_uuid(), $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict on constraint suppression_unique do update
          set source = s.source
          returning channel, identifier, reason, source, list_id, created_at,
@@ -55,6 +56,7 @@ pub(crate) async fn insert(
         row.scope.as_str(),
         row.scope.list().map(ListId::uuid),
         row.created_at.utc(),
+        actor,
     )
     .fetch_one(executor)
     .await?;
@@ -77,12 +79,12 @@ pub(crate) async fn insert_all(
     now: Timestamp,
     import: Import<'_>,
 ) -> Result<u64> {
-    let Import { ledger, source, rows } = import;
+    let Import { ledger, source, actor, rows } = import;
     let identifiers: Vec<&str> = rows.iter().map(|row| row.identifier.as_str()).collect();
     let reasons: Vec<&str> = rows.iter().map(|row| row.reason.as_str()).collect();
     let done = sqlx::query!(
-        "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at)
-         select $1, gen_random_uuid(), $2, e.identifier, e.reason, $3, 'global', $4
+        "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at, actor)
+         select $1, gen_random_uuid(), $2, e.identifier, e.reason, $3, 'global', $4, $7
          from unnest($5::text[], $6::text[]) as e (identifier, reason)
          group by e.identifier, e.reason
          order by e.identifier, e.reason
@@ -93,6 +95,7 @@ pub(crate) async fn insert_all(
         now.utc(),
         &identifiers as _,
         &reasons as _,
+        actor,
     )
     .execute(executor)
     .await?;

@@ -64,11 +64,11 @@ pub(crate) async fn list(
         Stored,
         r#"select action as "action!", at as "at!", reason as "reason!", source, list_id, actor
            from (
-               select 'added' as action, created_at as at, reason, source, list_id, null as actor, id
+               select 'added' as action, created_at as at, reason, source, list_id, actor, id
                from suppression
                where workspace_id = $1 and channel = $2 and identifier = $3
                union all
-               select 'added', created_at, reason, source, list_id, null, id
+               select 'added', created_at, reason, source, list_id, actor, id
                from suppression_removal
                where workspace_id = $1 and channel = $2 and identifier = $3
                union all

@@ -27,10 +27,12 @@ pub(crate) async fn insert_opt_outs(
     let channels: Vec<&str> = opt_outs.iter().map(|o| o.ledger.as_str()).collect();
     let identifiers: Vec<&str> = opt_outs.iter().map(|o| o.identifier.as_str()).collect();
     let sources: Vec<&str> = opt_outs.iter().map(|o| o.source.as_str()).collect();
+    let actors: Vec<Option<&str>> = opt_outs.iter().map(|o| o.actor.as_deref()).collect();
     sqlx::query!(
-        "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at)
-         select w.id, gen_random_uuid(), o.channel, o.identifier, 'unsubscribe', o.source, 'global', $3
-         from unnest($4::text[], $5::text[], $6::text[]) as o (channel, identifier, source)
+        "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at, actor)
+         select w.id, gen_random_uuid(), o.channel, o.identifier, 'unsubscribe', o.source, 'global', $3,
+             case when w.id = $1 then o.actor end
+         from unnest($4::text[], $5::text[], $6::text[], $7::text[]) as o (channel, identifier, source, actor)
          join workspace w on w.organization_id = $2 and (w.id = $1 or o.channel <> 'email')
          order by w.id, o.channel, o.identifier
          on conflict do nothing",
@@ -40,6 +42,7 @@ pub(crate) async fn insert_opt_outs(
         &channels as _,
         &identifiers as _,
         &sources as _,
+        &actors as _,
     )
     .execute(connection)
     .await?;

@@ -93,8 +93,9 @@ pub(crate) async fn copy(
     let new: Vec<&str> = renumbered.iter().map(|one| one.to).collect();
     sqlx::query!(
         "insert into suppression
-             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at)
-         select w.id, gen_random_uuid(), s.channel, n.new, s.reason, s.source, s.scope, s.list_id, s.created_at
+             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at, actor)
+         select w.id, gen_random_uuid(), s.channel, n.new, s.reason, s.source, s.scope, s.list_id, s.created_at,
+             case when w.id = $1 then s.actor end
          from unnest($3::text[], $4::text[]) as n (old, new)
          join suppression s on s.workspace_id = $1 and s.channel in ('sms', 'whatsapp') and s.identifier = n.old
          join workspace w on w.organization_id = $2

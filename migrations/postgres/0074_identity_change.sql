@@ -3,6 +3,9 @@
 -- To note in each row that ClickHouse has it meant writing the row again, and an entry in each of its indexes: a sixth of the
 -- time of PostgreSQL at many `identify` calls. The foreign key took a twelfth.
 
+-- In the order in which calls that link take them.
+lock table users, identity in access exclusive mode;
+
 -- One row for each version of an identifier. A worker copies the identifiers that have these versions and deletes the rows
 -- then. An identifier that has changed since has another version, and a row of that one.
 create table identity_change (
@@ -25,8 +28,8 @@ create unique index identity_version on identity (version);
 insert into identity_change (version, workspace_id, changed_at)
 select version, workspace_id, changed_at from identity where not mirrored;
 
--- The release before reads `mirrored`, by its index, and writes it. Nothing else uses these and `changed_at`.
-alter table identity alter column mirrored set default true;
+-- The release before has no identifiers.
+alter table identity drop column mirrored, drop column changed_at;
 
 create function identity_inserted() returns trigger language plpgsql as $$
 begin

@@ -58,13 +58,10 @@ pub(super) mod happened {
     const SPAN: u32 = CONTROL | SENT | DELIVERED;
 
     /// The bits as parameters of the SQL files.
-    pub(in super::super) const PARAMETERS: [(&str, u32); 17] = [
+    pub(in super::super) const PARAMETERS: [(&str, u32); 14] = [
         ("control", CONTROL),
         ("delivered", DELIVERED),
-        ("opened", OPENED),
         ("clicked", CLICKED),
-        ("machine_opened", MACHINE_OPENED),
-        ("machine_clicked", MACHINE_CLICKED),
         ("complained", COMPLAINED),
         ("unsubscribed", UNSUBSCRIBED),
         ("bounced", BOUNCED),

@@ -200,6 +200,7 @@ async fn through_external_stores(backups: &Path, backup: &Path) {
     let (one, mut two) = (rows(&one, "postgres"), rows(&two, "postgres"));
     // The restore wrote that campaigns were paused and copies are to be made.
     assert_eq!(two["campaign_history"], one["campaign_history"] + 2);
+    assert_eq!(two["identity_change"], one["identity"]);
     let rewritten = [
         "campaign_history",
         "people_rebuild",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{Wish, alias, link_all, merge, profile};
@@ -60,4 +61,56 @@ async fn clickhouse_has_every_link_and_where_merges_moved_it() {
 
     let metrics = Client::new(&server().admin_url, None).get("/metrics", 200).await.text;
     assert!(metrics.contains("millrace_identity_mirror_lag_seconds"), "{metrics}");
+}
+
+/// Rows of the queue.
+async fn queued(workspace: Uuid) -> i64 {
+    let (db, sql) = (server().db(), "select count(*) from identity_change where workspace_id = $1");
+    server()
+        .on(async move { sqlx::query_scalar(sql).bind(workspace).fetch_one(&db).await.unwrap() })
+        .await
+}
+
+async fn until_none_is_queued(workspace: Uuid) {
+    eventually("the queue is empty", || async { (queued(workspace).await == 0).then_some(()) })
+        .await;
+}
+
+/// An identifier that moves, or goes with an erasure, leaves versions in the queue that it no longer has.
+#[tokio::test]
+async fn versions_that_no_identifier_has_any_more_leave_the_queue() {
+    let workspace = Workspace::new().await;
+    let (db, id) = (server().db(), workspace.id.uuid());
+    let sql = "insert into identity_change (version, workspace_id)
+               select -(random() * 1e15)::bigint - n, $1 from generate_series(1, 3) n";
+    server().on(async move { sqlx::query(sql).bind(id).execute(&db).await.unwrap() }).await;
+    until_none_is_queued(id).await;
+}
+
+#[tokio::test]
+async fn only_a_new_version_is_queued() {
+    let workspace = Workspace::new().await;
+    let id = workspace.id.uuid();
+    let ann = profile(&workspace, "ann").await;
+    link_all(workspace.id, (0..5).map(|n| Wish::new(&format!("a{n}"), &ann)).collect()).await;
+    until_copied(id, 5).await;
+    until_none_is_queued(id).await;
+    let db = server().db();
+    let (unchanged, changed) = server()
+        .on(async move {
+            let mut tx = db.begin().await.unwrap();
+            let mut queued = Vec::new();
+            for change in ["linked_at = linked_at", "version = default"] {
+                let sql = format!("update identity set {change} where workspace_id = $1");
+                sqlx::query(AssertSqlSafe(sql)).bind(id).execute(&mut *tx).await.unwrap();
+                let sql = "select count(*) from identity_change where workspace_id = $1";
+                let count: i64 =
+                    sqlx::query_scalar(sql).bind(id).fetch_one(&mut *tx).await.unwrap();
+                queued.push(count);
+            }
+            (queued[0], queued[1])
+        })
+        .await;
+    assert_eq!(unchanged, 0);
+    assert_eq!(changed, 5);
 }

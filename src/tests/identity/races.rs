@@ -2,10 +2,12 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::{PgPool, postgres::PgQueryResult};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use super::{further, link, merge, profile};
-use crate::kit::{Client, Workspace};
+use crate::kit::{Client, Workspace, eventually, server};
 
 const ROUNDS: usize = 12;
 
@@ -134,5 +136,93 @@ async fn a_link_beside_a_merge_is_the_survivors() {
         assert!(linked.is_linked(), "{linked:?}");
         let found = further(&workspace, &into).await;
         assert!(found.contains(&format!("anonymous:{anonymous}")), "{found:?}");
+    }
+}
+
+const INSERT: &str = "
+    insert into identity (workspace_id, type, id, user_id, linked_at, source)
+    values ($1, 'anonymous', 'stray', decode($2, 'hex'), now(), 'identify')";
+const MOVE: &str = "
+    update identity set user_id = decode($2, 'hex'), version = default where workspace_id = $1";
+const DELETE: &str = "delete from users where workspace_id = $1 and id = decode($2, 'hex')";
+const ABSENT: &str = "0123456789abcdef01234567";
+
+async fn execute(
+    db: &PgPool,
+    sql: &'static str,
+    workspace: Uuid,
+    user: &str,
+) -> sqlx::Result<PgQueryResult> {
+    sqlx::query(sql).bind(workspace).bind(user).execute(db).await
+}
+
+fn is_refused(outcome: sqlx::Result<PgQueryResult>) -> bool {
+    let fault = outcome.unwrap_err();
+    fault.as_database_error().is_some_and(|fault| fault.is_foreign_key_violation())
+}
+
+#[tokio::test]
+async fn the_database_refuses_identifiers_without_a_profile() {
+    let workspace = Workspace::new().await;
+    let (db, id) = (server().db(), workspace.id.uuid());
+    let ann = profile(&workspace, "ann").await;
+    link(&workspace, "a1", &ann).await;
+    let refused = server()
+        .on(async move {
+            [
+                execute(&db, INSERT, id, ABSENT).await,
+                execute(&db, MOVE, id, ABSENT).await,
+                execute(&db, DELETE, id, &ann).await,
+            ]
+        })
+        .await;
+    for outcome in refused {
+        assert!(is_refused(outcome));
+    }
+}
+
+/// A profile that no other table names.
+async fn bare_profile(db: &PgPool, workspace: Uuid) -> String {
+    sqlx::query_scalar(
+        "insert into users (workspace_id, id, created_at, updated_at)
+         values ($1, substring(sha256(gen_random_uuid()::text::bytea) for 12), now(), now())
+         returning encode(id, 'hex')",
+    )
+    .bind(workspace)
+    .fetch_one(db)
+    .await
+    .unwrap()
+}
+
+/// Waits until this statement waits for a lock.
+async fn until_it_waits(db: &PgPool, sql: &'static str) {
+    let waiting = "select exists (
+        select from pg_stat_activity where wait_event_type = 'Lock' and query = $1)";
+    eventually("the statement waits", || async {
+        let is_waiting: bool = sqlx::query_scalar(waiting).bind(sql).fetch_one(db).await.unwrap();
+        is_waiting.then_some(())
+    })
+    .await;
+}
+
+/// A link and the deletion of its profile at once: whichever comes second is refused.
+#[tokio::test]
+async fn no_identifier_outlives_its_profile() {
+    let workspace = Workspace::new().await;
+    for (first, second) in [(INSERT, DELETE), (DELETE, INSERT)] {
+        let (db, id) = (server().db(), workspace.id.uuid());
+        let outcome = server()
+            .on(async move {
+                let user = bare_profile(&db, id).await;
+                let mut tx = db.begin().await.unwrap();
+                sqlx::query(first).bind(id).bind(&user).execute(&mut *tx).await.unwrap();
+                let beside = db.clone();
+                let later = tokio::spawn(async move { execute(&beside, second, id, &user).await });
+                until_it_waits(&db, second).await;
+                tx.commit().await.unwrap();
+                later.await.unwrap()
+            })
+            .await;
+        assert!(is_refused(outcome));
     }
 }

@@ -29,11 +29,15 @@ pub struct StatementLimits {
     pub lock_max: Duration,
 }
 
-/// The options with these limits for every statement of a connection.
+/// The options with these limits for every statement of a connection. Transactions see what is committed before each
+/// statement, whatever the database's default is: triggers that stand for foreign keys depend on it.
 pub fn limited(options: PgConnectOptions, limits: StatementLimits) -> PgConnectOptions {
     let ms = |limit: Duration| format!("{}ms", limit.as_millis());
-    options
-        .options([("statement_timeout", ms(limits.run_max)), ("lock_timeout", ms(limits.lock_max))])
+    options.options([
+        ("statement_timeout", ms(limits.run_max)),
+        ("lock_timeout", ms(limits.lock_max)),
+        ("default_transaction_isolation", r"read\ committed".to_owned()),
+    ])
 }
 
 /// The options with the padded keys of the HMAC by which the database hashes identifiers of erased people. They are settings

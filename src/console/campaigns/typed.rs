@@ -152,7 +152,7 @@ async fn ask(
     let Some(id) = typed.id else { return ask_unsaved(visitor, typed, person, variant).await };
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
-    call.json(&body)?.read().await
+    call.json(&body)?.changes_nothing().read().await
 }
 
 /// Fields of a campaign that its message depends on, beside its variant.
@@ -171,7 +171,7 @@ async fn ask_unsaved(
     campaign.insert("variants".to_owned(), json!([variant]));
     let body = json!({"userId": person, "campaign": campaign});
     let call = visitor.call(Method::POST, "/campaigns/preview-message").json(&body)?;
-    call.read().await.map_err(|failure| {
+    call.changes_nothing().read().await.map_err(|failure| {
         let errors = failure.errors.iter().map(|error| {
             let error = error.strip_prefix("campaign.").unwrap_or(error);
             error.replacen("variants[0]", "variant", 1)

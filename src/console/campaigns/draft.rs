@@ -315,44 +315,43 @@ impl Draft {
     /// # Errors
     /// The fields whose JSON cannot be read, in the words of the API's errors.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Vec<String>> {
-        self.readable().whole()
+        self.readable(|_| true).whole()
     }
 
     /// Of the body these settings alone. Those that are typed as JSON together may be any of them.
     pub(super) fn settings(&self, names: &[&str]) -> Readable {
-        let Readable { mut fields, mut errors } = self.readable();
-        fields.retain(|name, _| names.contains(&name.as_str()));
-        errors.retain(|error| {
-            let root = root_of(error.split(' ').next().unwrap_or_default());
-            root == OTHER || names.contains(&root)
-        });
-        Readable { fields, errors }
+        self.readable(|name| names.contains(&name))
     }
 
-    fn readable(&self) -> Readable {
+    /// The settings whose names are asked for.
+    fn readable(&self, is_asked: impl Fn(&str) -> bool) -> Readable {
         let (mut body, mut errors) = (self.empty_variants(), Vec::new());
         for name in ["channel", "sendType", LIST] {
             body.insert(name.to_owned(), text_or_null(self.text(name)));
         }
-        self.put_into(&mut body, &mut errors, self.fields().into_iter());
+        let fields = self.fields().into_iter().filter(|field| is_asked(root_of(&field.name)));
+        self.put_into(&mut body, &mut errors, fields);
         match self.targeting() {
             Ok(targeting) => drop(body.insert(TARGETING.to_owned(), targeting)),
-            Err(problem) => errors.push(format!("{TARGETING} {problem}")),
+            Err(problem) if is_asked(TARGETING) => errors.push(format!("{TARGETING} {problem}")),
+            Err(_) => {}
         }
         match self.other() {
             Ok(other) => {
-                for (name, value) in other {
+                for (name, value) in other.into_iter().filter(|(name, _)| is_asked(name)) {
                     let has_fields = body.get(&name).is_some_and(|value| !value.is_null());
                     if has_fields && LIMITED.contains(&name.as_str()) {
                         errors.push(format!(
                             "{OTHER} has {name}, which is typed in its own fields, too"
                         ));
+                    } else {
+                        body.insert(name, value);
                     }
-                    body.insert(name, value);
                 }
             }
             Err(problem) => errors.push(format!("{OTHER} {problem}")),
         }
+        body.retain(|name, _| is_asked(name));
         Readable { fields: body, errors }
     }
 

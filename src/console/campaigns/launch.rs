@@ -106,7 +106,7 @@ pub(super) async fn page(
 ) -> Response {
     let campaign = &whole.campaign;
     let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview-launch"]));
-    let preview: PageResult<Preview> = call.read().await;
+    let preview: PageResult<Preview> = call.changes_nothing().read().await;
     let content = html! {
         @if let Some(failure) = failure { (frame::refusal(failure)) }
         @match &preview {

@@ -70,7 +70,7 @@ impl Warmth {
         let ids: Vec<String> = whole.variants().into_iter().map(|variant| variant.id).collect();
         let call = visitor.call(Method::POST, "/campaigns/ml-path-warmth");
         let Ok(call) = call.json(&json!({"variantIds": ids})) else { return Self::default() };
-        call.read().await.unwrap_or_default()
+        call.changes_nothing().read().await.unwrap_or_default()
     }
 
     fn of_variant(&self, id: &str) -> String {

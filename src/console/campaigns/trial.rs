@@ -179,7 +179,7 @@ async fn rendered(visitor: &Visitor, campaign: &str, asked: &Asked) -> PageResul
         body["variantId"] = json!(asked.variant);
     }
     let call = visitor.call(Method::POST, path(["campaigns", campaign, "preview"]));
-    call.json(&body)?.read().await
+    call.json(&body)?.changes_nothing().read().await
 }
 
 /// The HTML of a message alone, for the frame in the page.
@@ -314,7 +314,7 @@ async fn spam(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
     }
     let call = visitor.call(Method::POST, "/campaigns/spam-check").json(&body);
     let report: PageResult<Spam> = match call {
-        Ok(call) => call.read().await,
+        Ok(call) => call.changes_nothing().read().await,
         Err(failure) => Err(failure),
     };
     match &report {

@@ -152,7 +152,7 @@ async fn ask(
     let Some(id) = typed.id else { return ask_unsaved(visitor, typed, person, variant).await };
     let body = json!({"userId": person, "variant": variant});
     let call = visitor.call(Method::POST, path(["campaigns", id, "preview"]));
-    call.json(&body)?.read().await
+    call.json(&body)?.changes_nothing().read().await
 }
 
 /// Fields of a campaign that its message depends on, beside its variant.
@@ -171,7 +171,7 @@ async fn ask_unsaved(
     campaign.insert("variants".to_owned(), json!([variant]));
     let body = json!({"userId": person, "campaign": campaign});
     let call = visitor.call(Method::POST, "/campaigns/preview-message").json(&body)?;
-    call.read().await.map_err(|failure| {
+    call.changes_nothing().read().await.map_err(|failure| {
         let errors = failure.errors.iter().map(|error| {
             let error = error.strip_prefix("campaign.").unwrap_or(error);
             error.replacen("variants[0]", "variant", 1)
@@ -238,7 +238,35 @@ fn faults(failure: &Failure, unreadable: &[Unreadable]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::draft::OTHER, *};
+
+    /// The form of an email that is not saved, with a source of its own in the links.
+    fn unsaved(other: &str) -> Form {
+        let fields = [
+            ("channel", "email"),
+            ("variants[0].message.subject", "Hi"),
+            ("utmSettings.source", "typed"),
+            ("sendVolumeLimit.maxSends", "5"),
+            (OTHER, other),
+        ];
+        Form::new(fields.map(|(name, text)| (name.to_owned(), text.to_owned())))
+    }
+
+    #[test]
+    fn a_setting_that_is_typed_twice_is_shown_as_its_own_fields_have_it() {
+        const BOTH: &str =
+            r#"{"utmSettings": {"source": "other"}, "channelConfig": {"from": "a"}}"#;
+        let form = unsaved(BOTH);
+        let Typed { surroundings, unreadable, .. } = Typed::of(&form, None);
+        assert_eq!(surroundings["utmSettings"], json!({"source": "typed"}));
+        assert_eq!(surroundings["channelConfig"], json!({"from": "a"}));
+        let twice = "has utmSettings, which is typed in its own fields, too".to_owned();
+        assert_eq!(unreadable, [Unreadable { path: OTHER.to_owned(), problem: twice }]);
+        // No message depends on this one.
+        let form = unsaved(r#"{"sendVolumeLimit": {"maxSends": 6}}"#);
+        let Typed { surroundings, unreadable, .. } = Typed::of(&form, None);
+        assert!(unreadable.is_empty() && !surroundings.contains_key("sendVolumeLimit"));
+    }
 
     #[test]
     fn an_unreadable_field_explains_its_own_errors_alone() {

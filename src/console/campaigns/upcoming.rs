@@ -67,7 +67,8 @@ async fn ask(
         body["campaignId"] = json!(whole.campaign.id);
         body["scheduledTimezone"] = whole.latest()["scheduledTimezone"].clone();
     }
-    visitor.call(Method::POST, "/campaigns/preview-schedule").json(&body)?.read().await
+    let call = visitor.call(Method::POST, "/campaigns/preview-schedule").json(&body)?;
+    call.changes_nothing().read().await
 }
 
 fn next(at: &[Timestamp], zone: Zone) -> Markup {

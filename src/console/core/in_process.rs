@@ -69,6 +69,8 @@ pub struct Call<'a> {
     if_match: Option<HeaderValue>,
     wait_max: Duration,
     is_shared: bool,
+    /// Whether it makes shared answers out of date.
+    may_change: bool,
 }
 
 /// An answer with its ETag, where it has one.
@@ -94,6 +96,7 @@ impl Asker {
         Call {
             api,
             asker: self,
+            may_change: method != Method::GET,
             method,
             path: path.into(),
             query: String::new(),
@@ -161,6 +164,12 @@ impl Call<'_> {
     /// not than a change that was made in the console. Only for what changes nothing.
     pub fn shared(mut self) -> Self {
         self.is_shared = true;
+        self.changes_nothing()
+    }
+
+    /// Shared answers stay, whatever becomes of this call: it is a preview or a check, although it is no `GET`.
+    pub fn changes_nothing(mut self) -> Self {
+        self.may_change = false;
         self
     }
 
@@ -255,7 +264,6 @@ impl Call<'_> {
     /// # Errors
     /// When the path is none.
     pub async fn answer(mut self) -> PageResult<Response> {
-        let may_change = self.method != Method::GET && !self.is_shared;
         if !self.query.is_empty() {
             self.path.push('?');
             self.path.push_str(&self.query);
@@ -283,7 +291,7 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
-        let change = may_change.then(|| self.api.answers.change());
+        let change = self.may_change.then(|| self.api.answers.change());
         let answer = Box::pin(self.api.front.clone().answer(request)).await;
         if let Some(change) = change {
             change.end();
@@ -359,5 +367,22 @@ pub(crate) mod tests {
         let change = asker.call(Method::POST, "/number").done();
         assert!(tokio::time::timeout(Duration::from_millis(1), change).await.is_err());
         assert_eq!(number().await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_preview_that_is_given_up_leaves_answers_shared() {
+        let asker = asker();
+        let number =
+            || async { asker.call(Method::GET, "/number").shared().read::<u64>().await.unwrap() };
+        assert_eq!(number().await, 0);
+        let preview = asker.call(Method::POST, "/number").changes_nothing();
+        let given_up = tokio::time::timeout(Duration::from_millis(1), preview.done()).await;
+        assert!(given_up.is_err());
+        // The answer of before is given again, each time.
+        for _ in 0..2 {
+            assert_eq!(number().await, 0);
+        }
+        let own = asker.call(Method::GET, "/number").read::<u64>().await.unwrap();
+        assert_eq!(own, 1, "the preview was asked for");
     }
 }

@@ -2,9 +2,11 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use tokio::sync::Mutex;
 
 use crate::process_metrics::Metrics;
 
@@ -26,7 +28,8 @@ pub struct Measured {
     pub window: Option<Duration>,
 }
 
-/// The measurements of the process, at most one a second however many people look at pages.
+/// The measurements of the process, at most one a second however many people look at pages. While one is made
+/// the others wait without holding a thread: the acknowledgement of events needs those.
 #[derive(Debug, Default)]
 pub struct Measurements(Mutex<Looks>);
 
@@ -44,8 +47,12 @@ struct Latest {
 
 impl Measurements {
     /// The measurement of now, or of less than a second ago; `read` reads the metrics.
-    pub fn measure(&self, now: Instant, read: impl FnOnce() -> Metrics) -> Arc<Measured> {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub async fn measure(
+        &self,
+        now: Instant,
+        read: impl FnOnce() -> Metrics + Send,
+    ) -> Arc<Measured> {
+        let mut looks = self.0.lock().await;
         if let Some(latest) = &looks.latest
             && now.saturating_duration_since(latest.at) < SHARED
         {
@@ -95,6 +102,8 @@ impl EarlierHistograms {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn metrics(fast: u32, slow: u32) -> Metrics {
@@ -144,20 +153,31 @@ mod tests {
         assert!(history.0.len() <= 12);
     }
 
-    #[test]
-    fn looks_of_one_second_share_a_measurement() {
+    #[tokio::test]
+    async fn looks_of_one_second_share_a_measurement() {
         let measurements = Measurements::default();
         let start = Instant::now();
         let mut reads = 0;
         for (at_ms, expected) in
             [(0, 1), (10, 1), (999, 1), (1_000, 2), (1_500, 2), (1_999, 2), (2_000, 3), (9_000, 4)]
         {
-            let measured = measurements.measure(start + Duration::from_millis(at_ms), || {
+            let read = || {
                 reads += 1;
                 Metrics::parse(&format!("reads {reads}\n"))
-            });
+            };
+            let measured = measurements.measure(start + Duration::from_millis(at_ms), read).await;
             assert_eq!(measured.total.sum("reads"), Some(f64::from(expected)), "{at_ms}");
         }
         assert_eq!(reads, 4);
+    }
+
+    #[tokio::test]
+    async fn a_look_while_another_is_made_waits_without_its_thread() {
+        let (measurements, now) = (Measurements::default(), Instant::now());
+        let being_made = measurements.0.lock().await;
+        let mut look = Box::pin(measurements.measure(now, || metrics(1, 1)));
+        assert!(look.as_mut().now_or_never().is_none());
+        drop(being_made);
+        assert_eq!(look.await.total.sum("other"), Some(7.0));
     }
 }

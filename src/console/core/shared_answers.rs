@@ -115,14 +115,15 @@ impl SharedAnswers {
         self.changes.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Changes that a question comes after; each question comes after one of its own while a change may still take effect.
+    /// Changes that a question comes after; each question comes after one of its own while a change may still take effect,
+    /// and so does the first after that: the answer of the last before may be older than the change.
     fn changes(&self, now: Instant) -> u64 {
         let mut unsettled = self.unsettled();
-        if unsettled.is_some_and(|until| now < until) {
-            return self.forget();
+        let Some(until) = *unsettled else { return self.changes.load(Ordering::Acquire) };
+        if until <= now {
+            *unsettled = None;
         }
-        *unsettled = None;
-        self.changes.load(Ordering::Acquire)
+        self.forget()
     }
 
     fn unsettled(&self) -> MutexGuard<'_, Option<Instant>> {
@@ -232,6 +233,18 @@ mod tests {
         let ended = answers.changes(later);
         assert!(given_up[2] < ended);
         assert_eq!(answers.changes(Instant::now()), ended);
+    }
+
+    #[test]
+    fn an_answer_of_the_settling_time_is_not_given_after_it() {
+        let answers = SharedAnswers::default();
+        drop(answers.change());
+        let settled = answers.unsettled().unwrap();
+        let last = answers.changes(settled.checked_sub(Duration::from_nanos(1)).unwrap());
+        let first = answers.changes(settled);
+        assert!(last < first);
+        // From then on answers are shared again.
+        assert_eq!(answers.changes(settled), first);
     }
 
     #[tokio::test]

@@ -78,8 +78,8 @@ impl ConsoleState {
     }
 
     /// The metrics of this second, and what was measured in the last minutes.
-    pub fn measure(&self) -> Arc<Measured> {
-        self.0.measurements.measure(Instant::now(), || Metrics::read(self.services()))
+    pub async fn measure(&self) -> Arc<Measured> {
+        self.0.measurements.measure(Instant::now(), || Metrics::read(self.services())).await
     }
 
     pub fn api(&self) -> &Api {

@@ -110,7 +110,9 @@ impl Visitor {
     /// A statement in SQL for this person; none where the listener for SQL is off.
     pub fn sql(&self, statement: &str) -> Option<Call<'_>> {
         let sql = self.0.state.sql()?;
-        Some(self.0.asker.call_of(&sql.api, Method::POST, "/").text(statement))
+        let call = self.0.asker.call_of(&sql.api, Method::POST, "/").text(statement);
+        // The listener only reads.
+        Some(call.changes_nothing())
     }
 
     /// The port at which programs ask in SQL, where they can.

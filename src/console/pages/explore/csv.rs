@@ -52,7 +52,7 @@ pub(super) async fn download(visitor: Visitor, RawQuery(query): RawQuery) -> Pag
     let asked = Address::read(query);
     let body = question::body(&visitor, &asked)?;
     let call = visitor.call(Method::POST, format!("/insights/{}", asked.kind.name()));
-    let answer = call.query("format", "csv").json(&body)?.begun().await?;
+    let answer = call.query("format", "csv").json(&body)?.changes_nothing().begun().await?;
     let (mut head, body) = answer.into_parts();
     let name = format!("attachment; filename=\"{}.csv\"", asked.kind.name());
     let name = HeaderValue::try_from(name).map_err(|fault| Failure::internal(&fault))?;

@@ -50,5 +50,6 @@ async fn refresh(State(state): State<ConsoleState>, visitor: Visitor) -> Respons
 
 async fn measured(state: &ConsoleState, visitor: &Visitor) -> Markup {
     let kept = dead_letters::count(visitor).await;
-    panels::all(&state.measure(), kept.as_ref())
+    let measured = state.measure().await;
+    panels::all(&measured, kept.as_ref())
 }

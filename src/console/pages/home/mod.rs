@@ -60,7 +60,8 @@ async fn show(
     visitor: Visitor,
     Query(asked): Query<Asked>,
 ) -> Response {
-    let measured = visitor.may(ScopeName::SettingsRead).then(|| state.measure());
+    let measured =
+        if visitor.may(ScopeName::SettingsRead) { Some(state.measure().await) } else { None };
     let figures = future::join5(
         people(&visitor),
         running(&visitor),

@@ -276,6 +276,7 @@ async fn call(
         "channel": channel, "entries": entries, "onInvalid": "refuse", "dryRun": is_dry_run,
     });
     let call = visitor.call(Method::POST, "/suppressions/import").json(&body)?;
+    let call = if is_dry_run { call.changes_nothing() } else { call };
     call.within(CALL_WAIT_MAX).read().await
 }
 

@@ -117,7 +117,7 @@ impl SharedAnswers {
 
     /// Changes that a question comes after; each question comes after one of its own while a change may still take effect,
     /// and so does the first after that: the answer of the last before may be older than the change.
-    fn changes(&self, now: Instant) -> u64 {
+    pub(crate) fn changes(&self, now: Instant) -> u64 {
         let mut unsettled = self.unsettled();
         let Some(until) = *unsettled else { return self.changes.load(Ordering::Acquire) };
         if until <= now {

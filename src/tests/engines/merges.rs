@@ -1,6 +1,6 @@
 //! Merges of the embedded ClickHouse let everything else go first, and questions let acknowledgements go first.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use nix::unistd::Pid;
 
@@ -12,6 +12,7 @@ const SCHED_IDLE: &str = "5";
 
 /// A thread as proc(5) shows it in `stat`.
 struct Thread {
+    id: String,
     name: String,
     /// The 19th field, the nice value.
     nice: String,
@@ -23,10 +24,11 @@ fn threads(process: Pid) -> Vec<Thread> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let thread = |stat: String| {
         let (before, after) = stat.rsplit_once(") ")?;
+        let (id, name) = before.split_once(" (")?;
         let fields: Vec<&str> = after.split(' ').collect();
         let field = |number: usize| fields.get(number - 3).map(|field| (*field).to_owned());
-        let name = before.split_once('(')?.1.to_owned();
-        Some(Thread { name, nice: field(19)?, policy: field(41)? })
+        let (id, name) = (id.to_owned(), name.to_owned());
+        Some(Thread { id, name, nice: field(19)?, policy: field(41)? })
     };
     threads.filter_map(|it| thread(fs::read_to_string(it.path().join("stat")).ok()?)).collect()
 }
@@ -60,10 +62,17 @@ fn may_set_nice_values() -> bool {
     u64::from_str_radix(effective.trim(), 16).unwrap() >> CAP_SYS_NICE & 1 == 1
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_threads_of_questions_stand_back_and_those_of_inserts_do_not() {
+/// The threads of ClickHouse that answer questions now.
+fn standing_back(clickhouse: Pid) -> BTreeSet<String> {
     /// The nice value of questions.
     const QUESTIONS: &str = "10";
+    let threads = threads(clickhouse).into_iter();
+    let found = threads.filter(|it| it.policy != SCHED_IDLE && it.nice == QUESTIONS);
+    found.map(|thread| thread.id).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_threads_of_questions_stand_back_and_those_of_inserts_do_not() {
     if !may_set_nice_values() {
         return eprintln!("SKIPPED the nice value of questions: this process lacks CAP_SYS_NICE");
     }
@@ -79,16 +88,15 @@ async fn the_threads_of_questions_stand_back_and_those_of_inserts_do_not() {
         }
     };
     let seen = eventually("threads of questions", || async {
-        let found = threads(clickhouse).into_iter();
-        let of_policy = found.filter(|thread| thread.policy != SCHED_IDLE);
-        of_policy.into_iter().any(|thread| thread.nice == QUESTIONS).then_some(())
+        Some(standing_back(clickhouse)).filter(|found| !found.is_empty())
     });
-    tokio::select! { () = asked => {}, () = seen => {} }
-    // Threads are given back as they were.
-    eventually("no thread stands back", || async {
-        let found = threads(clickhouse).into_iter();
-        let left = found.filter(|it| it.policy != SCHED_IDLE && it.nice == QUESTIONS).count();
-        (left == 0).then_some(())
+    let mut left = tokio::select! { () = asked => BTreeSet::new(), found = seen => found };
+    // Threads are given back as they were. The server has questions of its own now and then.
+    eventually("each thread is as before", || {
+        let now = standing_back(clickhouse);
+        left.retain(|id| now.contains(id));
+        let are_all = left.is_empty();
+        async move { are_all.then_some(()) }
     })
     .await;
     assert!(server.stop().await.success());

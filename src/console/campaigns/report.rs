@@ -2,6 +2,7 @@
 
 use axum::{extract::Path, response::Response};
 use futures_util::future;
+use http::StatusCode;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub(super) async fn show(
     Query(asked): Query<Asked>,
 ) -> PageResult<Response> {
     let whole = find(&visitor, &id).await?;
+    if visitor.asks_for_part() && asked.numbers == "on" {
+        return Ok(view::part(StatusCode::OK, &numbers(&visitor, &whole, &asked).await));
+    }
     Ok(page(&visitor, &whole, &asked, None).await)
 }
 

@@ -156,7 +156,7 @@ fn visitor(state: &ConsoleState, head: &Parts, session: Session) -> Visitor {
         user_agent: head.headers.get(http::header::USER_AGENT).cloned(),
     };
     let notice = Cookies(&head.headers).get(NOTICE_COOKIE).filter(|text| !text.is_empty());
-    Visitor::new(state, session, asker, notice)
+    Visitor::new(state, session, asker, notice, head.headers.contains_key(HX_REQUEST))
 }
 
 /// Without a session every address leads to the page that signs in, and from there back.

@@ -33,6 +33,7 @@ struct Inner {
     asker: Asker,
     entries: Vec<Entry>,
     notice: Option<String>,
+    is_part: bool,
     now: Timestamp,
     state: ConsoleState,
 }
@@ -43,6 +44,7 @@ impl Visitor {
         session: Session,
         asker: Asker,
         notice: Option<String>,
+        is_part: bool,
     ) -> Self {
         let scopes = session.person.scopes;
         let open = state.entries().iter().filter(|entry| entry.is_open_to(scopes));
@@ -53,6 +55,7 @@ impl Visitor {
             session,
             asker,
             notice,
+            is_part,
         }))
     }
 
@@ -76,6 +79,11 @@ impl Visitor {
     /// The token that every form and every change must bring.
     pub fn csrf(&self) -> &str {
         &self.0.session.csrf
+    }
+
+    /// Whether a script asks, which takes a part of the answer; without scripts browsers show all of it.
+    pub fn asks_for_part(&self) -> bool {
+        self.0.is_part
     }
 
     pub fn has_notice(&self) -> bool {

@@ -18,7 +18,7 @@ use axum::{
     response::{IntoResponse as _, Redirect, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
@@ -85,12 +85,12 @@ enum Asked {
 }
 
 impl Asked {
-    fn read(query: &str, headers: &HeaderMap) -> Self {
+    fn read(query: &str, visitor: &Visitor) -> Self {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         if !pairs.any(|(name, value)| name == "answer" && value == "on") {
             return Self::Form;
         }
-        if headers.contains_key("hx-request") { Self::Answer } else { Self::Both }
+        if visitor.asks_for_part() { Self::Answer } else { Self::Both }
     }
 }
 
@@ -112,13 +112,9 @@ fn placed(answer: &Markup) -> Markup {
     html! { div id=(ANSWER) { (answer) } }
 }
 
-async fn show(
-    visitor: Visitor,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
-) -> PageResult<Response> {
+async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Response> {
     let query = query.as_deref().unwrap_or_default();
-    let wanted = Asked::read(query, &headers);
+    let wanted = Asked::read(query, &visitor);
     if let Some(statement) = sql_tab::statement(query) {
         return sql_tab::show(visitor, &statement, wanted).await;
     }

@@ -60,7 +60,7 @@ struct Letter {
 /// How many there are of the workspace; nothing for those who may not see them.
 pub(in super::super) async fn count(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::EventsRead).then_some(())?;
-    let letters = visitor.get("/dead-letters").query("limit", "1").read::<Letters>().await;
+    let letters = visitor.get("/dead-letters").query("limit", "1").shared().read::<Letters>().await;
     Some(letters.map(|letters| letters.pagination.total))
 }
 

@@ -108,7 +108,7 @@ async fn of_status(visitor: &Visitor, status: &str) -> Vec<Campaign> {
         return Vec::new();
     }
     let call = visitor.get("/campaigns").query("status", status).query("limit", LIMIT);
-    call.read::<Campaigns>().await.map(|campaigns| campaigns.data).unwrap_or_default()
+    call.shared().read::<Campaigns>().await.map(|campaigns| campaigns.data).unwrap_or_default()
 }
 
 async fn failed(visitor: &Visitor) -> Vec<Markup> {
@@ -128,7 +128,7 @@ async fn without_provider(visitor: &Visitor) -> Vec<Markup> {
         return Vec::new();
     }
     let (channels, scheduled, active) = future::join3(
-        visitor.get("/channels").read::<Channels>(),
+        visitor.get("/channels").shared().read::<Channels>(),
         of_status(visitor, "scheduled"),
         of_status(visitor, "active"),
     )

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::{Router, extract::State, response::Response, routing::get};
 use futures_util::future;
+use http::StatusCode;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -28,6 +29,7 @@ pub(super) const ENTRY: Entry = Entry { name: "Home", path: crate::HOME, scopes:
 
 /// Refused events are counted over this many milliseconds.
 const REFUSED_MS: i64 = 24 * 60 * 60 * 1_000;
+const MINUTE_MS: i64 = 60_000;
 /// Of `sent` since midnight in the workspace's zone, which is the parameter.
 const SENT_TODAY: &str = "SELECT count() FROM message_events \
                           WHERE type = 'sent' AND timestamp >= toStartOfDay(now(), {zone:String})";
@@ -60,6 +62,9 @@ async fn show(
     visitor: Visitor,
     Query(asked): Query<Asked>,
 ) -> Response {
+    if let Some(part) = part(&visitor, &asked).await {
+        return view::part(StatusCode::OK, &part);
+    }
     let measured =
         if visitor.may(ScopeName::SettingsRead) { Some(state.measure().await) } else { None };
     let figures = future::join5(
@@ -109,6 +114,20 @@ async fn show(
         @if let Some(running) = &running { (running_card(running)) }
     };
     visitor.page(&ENTRY, ENTRY.name, &content)
+}
+
+/// The part that a script asks for.
+async fn part(visitor: &Visitor, asked: &Asked) -> Option<Markup> {
+    if !visitor.asks_for_part() {
+        return None;
+    }
+    if asked.events == "on" && visitor.may(ScopeName::EventsRead) {
+        return Some(by_hour(visitor, asked).await);
+    }
+    if asked.failing == "on" {
+        return Some(failing(visitor, asked).await);
+    }
+    None
 }
 
 /// The events by hour, or the place where they are loaded.
@@ -161,7 +180,7 @@ struct Counted {
 
 async fn people(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::UsersRead).then_some(())?;
-    let page = visitor.get("/users").query("limit", "1").read::<Counted>().await;
+    let page = visitor.get("/users").query("limit", "1").shared().read::<Counted>().await;
     Some(page.map(|page| page.pagination.total))
 }
 
@@ -173,9 +192,11 @@ async fn has_no_events(visitor: &Visitor) -> bool {
 
 async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
     visitor.may(ScopeName::EventsRead).then_some(())?;
-    let since = Timestamp::from_millis(visitor.now().millis() - REFUSED_MS).to_string();
+    // Of whole minutes, so that those who look at once ask the same.
+    let since = (visitor.now().millis() - REFUSED_MS) / MINUTE_MS * MINUTE_MS;
+    let since = Timestamp::from_millis(since).to_string();
     let call = visitor.get("/events/rejected").query("since", since).query("limit", "1");
-    Some(call.read::<Total>().await.map(|list| list.total))
+    Some(call.shared().read::<Total>().await.map(|list| list.total))
 }
 
 /// Without the listener for SQL, or its scope, there is no such figure.
@@ -202,7 +223,7 @@ struct Campaign {
 async fn running(visitor: &Visitor) -> Option<PageResult<Campaigns>> {
     visitor.may(ScopeName::CampaignsRead).then_some(())?;
     let call = visitor.get("/campaigns").query("status", "active").query("limit", CAMPAIGNS_SHOWN);
-    Some(call.read().await)
+    Some(call.shared().read().await)
 }
 
 fn running_card(campaigns: &PageResult<Campaigns>) -> Markup {

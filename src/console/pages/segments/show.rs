@@ -63,7 +63,35 @@ pub(super) async fn show(
     Query(asked): Query<Asked>,
 ) -> PageResult<Response> {
     let segment = find(&visitor, &id, asked.has("size")).await?;
+    if let Some(part) = part(&visitor, &segment, &asked).await {
+        return Ok(view::part(StatusCode::OK, &part));
+    }
     Ok(page(&visitor, &segment, &asked, None).await)
+}
+
+/// The part that a script asks for.
+async fn part(visitor: &Visitor, segment: &Segment, asked: &Asked) -> Option<Markup> {
+    match asked.part.as_str() {
+        _ if !visitor.asks_for_part() => None,
+        "size" => Some(size(segment)),
+        "tab" => Some(tab(visitor, segment, asked, current(asked)).await),
+        _ => None,
+    }
+}
+
+/// The tab that is open.
+fn current(asked: &Asked) -> &'static str {
+    let found = TABS.into_iter().find(|(name, _)| *name == asked.tab);
+    found.unwrap_or(TABS[0]).0
+}
+
+/// The content of a tab.
+async fn tab(visitor: &Visitor, segment: &Segment, asked: &Asked, name: &str) -> Markup {
+    match name {
+        "rules" => rules(visitor, segment).await,
+        "overlap" => html! { div id=(TAB) { (overlap(visitor, segment, &asked.with).await) } },
+        _ => html! { div id=(TAB) { (members(visitor, segment, asked.offset).await) } },
+    }
 }
 
 async fn find(visitor: &Visitor, id: &str, is_counted: bool) -> PageResult<Segment> {
@@ -78,12 +106,11 @@ async fn page(
     asked: &Asked,
     failure: Option<&Failure>,
 ) -> Response {
-    let (current, _) = TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(TABS[0]);
-    let tab = match current {
-        "rules" => rules(visitor, segment).await,
-        _ if !asked.has("tab") => view::later(TAB, &asked.address_with(segment, "tab"), current),
-        "overlap" => html! { div id=(TAB) { (overlap(visitor, segment, &asked.with).await) } },
-        _ => html! { div id=(TAB) { (members(visitor, segment, asked.offset).await) } },
+    let current = current(asked);
+    let tab = if current == "rules" || asked.has("tab") {
+        tab(visitor, segment, asked, current).await
+    } else {
+        view::later(TAB, &asked.address_with(segment, "tab"), current)
     };
     let tab_links = TABS.map(|(name, label)| Tab {
         label,

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::kit::{Person, Seen, link};
-use crate::kit::{BrowserTab, Screen, Workspace, server};
+use crate::{
+    campaigns,
+    kit::{BrowserTab, Screen, Workspace, server},
+};
 
 /// The pages of the navigation, as a page shows it.
 fn pages(seen: &Seen) -> Vec<String> {
@@ -108,6 +111,42 @@ async fn a_failed_part_is_shown_beside_the_page() {
             (&"innerHTML".parse().unwrap(), &"unset".parse().unwrap())
         );
         assert!(seen.text.contains(text) && !seen.text.contains("<html"), "{}", seen.text);
+    }
+}
+
+/// The ids of what a page loads afterwards, with their addresses.
+fn later(page: &Seen) -> Vec<[String; 2]> {
+    let places = page.text.split("<div id=\"").skip(1).filter_map(|place| {
+        let (id, rest) = place.split_once("\" hx-get=\"")?;
+        let (address, rest) = rest.split_once("\" hx-trigger=\"load\"")?;
+        let is_later = !id.contains('<') && rest.starts_with(&format!(" hx-select=\"#{id}\""));
+        is_later.then(|| [id.to_owned(), address.replace("&amp;", "&")])
+    });
+    places.collect()
+}
+
+#[tokio::test]
+async fn a_script_gets_the_part_it_asks_for_and_a_browser_without_scripts_the_page() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let targeting = json!({"userIds": ["ann"]});
+    let segment = json!({"name": "all", "targeting": targeting});
+    let segment = workspace.api.post("/segments", &segment, 201).await.json();
+    let segment = format!("/console/segments/{}?tab=members", segment["id"].as_str().unwrap());
+    let campaign = campaigns::made(&workspace.api, &campaigns::email("news")).await;
+    let campaign = format!("/console/campaigns/{}/report", campaigns::id(&campaign));
+    for (page, count) in [("/console", 2), (segment.as_str(), 2), (campaign.as_str(), 1)] {
+        let places = later(&person.get(page).await);
+        assert_eq!(places.len(), count, "{page}: {places:?}");
+        for [id, address] in places {
+            let mark = format!("<div id=\"{id}\"");
+            let whole = person.get(&address).await;
+            assert!(whole.text.contains("<html") && whole.text.contains(&mark), "{}", whole.text);
+            assert!(later(&whole).iter().all(|[it, _]| *it != id), "{address}");
+            let asked = person.request(reqwest::Method::GET, &address).header("hx-request", "true");
+            let part = person.send(asked).await;
+            assert!(part.text.starts_with(&mark), "{address}: {}", part.text);
+        }
     }
 }
 

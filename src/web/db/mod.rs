@@ -36,7 +36,7 @@ pub fn limited(options: PgConnectOptions, limits: StatementLimits) -> PgConnectO
     options.options([
         ("statement_timeout", ms(limits.run_max)),
         ("lock_timeout", ms(limits.lock_max)),
-        ("default_transaction_isolation", r"read\ committed".to_owned()),
+        ("default_transaction_isolation", "read committed".to_owned()),
     ])
 }
 

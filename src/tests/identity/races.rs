@@ -141,7 +141,7 @@ async fn a_link_beside_a_merge_is_the_survivors() {
 
 const INSERT: &str = "
     insert into identity (workspace_id, type, id, user_id, linked_at, source)
-    values ($1, 'anonymous', 'stray', decode($2, 'hex'), now(), 'identify')";
+    values ($1, 'anonymous', gen_random_uuid()::text, decode($2, 'hex'), now(), 'identify')";
 const MOVE: &str = "
     update identity set user_id = decode($2, 'hex'), version = default where workspace_id = $1";
 const DELETE: &str = "delete from users where workspace_id = $1 and id = decode($2, 'hex')";

@@ -93,6 +93,7 @@ mod class {
 }
 
 /// Messages that are alike in all that is counted.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each from a column")]
 #[derive(Debug, Clone, Copy, Row, Deserialize)]
 struct Alike {
     variant: u8,

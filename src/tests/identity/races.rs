@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use sqlx::{PgPool, postgres::PgQueryResult};
+use sqlx::{PgPool, error::DatabaseError, postgres::PgQueryResult};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -158,7 +158,7 @@ async fn execute(
 
 fn is_refused(outcome: sqlx::Result<PgQueryResult>) -> bool {
     let fault = outcome.unwrap_err();
-    fault.as_database_error().is_some_and(|fault| fault.is_foreign_key_violation())
+    fault.as_database_error().is_some_and(DatabaseError::is_foreign_key_violation)
 }
 
 #[tokio::test]

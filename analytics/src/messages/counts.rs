@@ -103,7 +103,7 @@ struct Alike {
     is_opened: bool,
     is_clicked: bool,
     is_bounced: bool,
-    /// Bits of [`happened`].
+    /// Everything that happened to them, as bits of [`happened`].
     happened: u32,
     messages: u64,
 }

@@ -19,6 +19,7 @@ use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::{
+    confirmed_reads::ConfirmedReads,
     fault::{Fault, code},
     ffi::{Connection, Library},
     statement::quoted_text,
@@ -81,6 +82,7 @@ pub(crate) struct Engine {
     jobs: Sender<Job>,
     kills: Sender<Arc<Ticket>>,
     running: Mutex<HashSet<String>>,
+    pub(crate) confirmed_reads: ConfirmedReads,
     /// What `SELECT version()` says.
     pub(crate) version: String,
 }
@@ -129,7 +131,7 @@ impl Engine {
                 })
             })
             .collect::<anyhow::Result<_>>()?;
-        let engine = Self { jobs, kills, running: Mutex::default(), version };
+        let engine = Self { jobs, kills, running: Mutex::default(), confirmed_reads: ConfirmedReads::new(), version };
         Ok((Arc::new(engine), Threads { library, workers, keeper }))
     }
 

@@ -12,6 +12,7 @@ mod auth;
 mod body;
 mod compression;
 mod configuration;
+mod confirmed_reads;
 mod engine;
 mod fault;
 mod ffi;

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A setting of the engine, unquoted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Setting {
     pub(crate) name: String,
     pub(crate) value: String,
@@ -24,13 +24,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// The setting that marks a statement.
+    pub(crate) const MARK: &str = "log_comment";
+
     /// Puts the mark of a statement among its settings and gives it back. A `log_comment` of the client stays, before the id.
     pub(crate) fn mark(&mut self, id: &str) -> String {
-        let mark = match self.settings.iter().position(|it| it.name == "log_comment") {
+        let mark = match self.settings.iter().position(|it| it.name == Self::MARK) {
             Some(at) => format!("{} ({id})", self.settings.remove(at).value),
             None => id.to_owned(),
         };
-        self.settings.insert(0, Setting { name: "log_comment".to_owned(), value: mark.clone() });
+        self.settings.insert(0, Setting { name: Self::MARK.to_owned(), value: mark.clone() });
         mark
     }
 

@@ -3,22 +3,26 @@
 use uuid::Uuid;
 
 use super::{
-    Breakdown, BreakdownSource, EventChoice, Span,
-    condition::any_of,
+    Breakdown, BreakdownSource, EventChoice, Span, condition,
     parameters::Parameters,
     person::{self, Links},
 };
 use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
 const ROWS: &str = include_str!("../sql/insight_rows.sql");
+const TRACKED: &str = include_str!("../sql/insight_tracked.sql");
 const EVENTS: &str = include_str!("../sql/insight_events.sql");
 const HAS_LINKS: &str =
     "SELECT count() FROM (SELECT 1 FROM identities WHERE workspace_id = {workspace:UUID} LIMIT 1)";
 
 /// The condition of the events of a question, with further ones.
 fn of_events(further: &str) -> String {
-    let condition = EVENTS.split_once('\n').map_or(EVENTS, |(_question, condition)| condition);
-    condition.replace("$and$", further)
+    without_question(EVENTS).replace("$and$", further)
+}
+
+/// A fragment without its first line, which says what it is.
+fn without_question(fragment: &str) -> &str {
+    fragment.split_once('\n').map_or(fragment, |(_question, sql)| sql)
 }
 
 /// What the rows of a question are.
@@ -56,10 +60,10 @@ impl RowsAsked<'_> {
     /// The statement of the rows.
     pub(super) fn sql(&self, links: Links, parameters: &mut Parameters) -> String {
         let mut event_columns = self.event_columns.clone();
-        let narrowed = any_of(&self.choices, parameters);
-        // The condition may name columns of an event, which are none of the table.
-        let mut joins = vec![links.join(&of_events(&narrowed))];
-        let events = of_events(&format!("{narrowed}\n        AND ({})", self.condition));
+        let names = condition::of_names(&self.choices, parameters);
+        // The condition may name columns of an event, which are none of the table. A join may hold more than it needs.
+        let mut joins = vec![links.join(&of_events(&names))];
+        let tracked = self.tracked(&names);
         let raw = match self.breakdown {
             None => "''",
             Some(by) if by.source == BreakdownSource::Property => {
@@ -81,7 +85,8 @@ impl RowsAsked<'_> {
         let listed = |columns: &[String]| -> String {
             columns.iter().fold(String::new(), |all, it| all + ",\n        " + it)
         };
-        ROWS.replace("$identifier$", of_people(person::IDENTIFIER, "''"))
+        ROWS.replace("$tracked$", &tracked)
+            .replace("$identifier$", of_people(person::IDENTIFIER, "''"))
             .replace("$service_key$", of_people("service_user_id", "''"))
             .replace("$user_key$", of_people(person::USER_KEY, "''"))
             .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
@@ -90,9 +95,18 @@ impl RowsAsked<'_> {
             .replace("$raw$", raw)
             .replace("$columns$", &listed(&self.columns))
             .replace("$event_columns$", &listed(&event_columns))
-            .replace("$events$", &events)
             .replace("$joins$", &joins.join("\n"))
             .replace("$where$", &limit.unwrap_or_default())
+    }
+
+    /// The events, part by part.
+    fn tracked(&self, names: &str) -> String {
+        let parts = condition::parts(&self.choices);
+        let of_part = |part: &String| {
+            let further = format!("{names}\n        {part}\n        AND ({})", self.condition);
+            without_question(TRACKED).trim_end().replace("$events$", &of_events(&further))
+        };
+        parts.iter().map(of_part).collect::<Vec<_>>().join("\n    UNION ALL\n")
     }
 
     /// The parameters that the statement of the rows names.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Analytics, client,
     error::AnalyticsError,
-    events::{ORDER_COMPLETED, Range},
+    events::{FIRST_OF_ORDERS, ORDER_COMPLETED, Range},
     owners,
     reads::{Read, RowStream},
 };
@@ -20,7 +20,6 @@ use crate::{
 const ATTRIBUTION: &str = include_str!("../sql/attribution.sql");
 const AMONG: &str = include_str!("../sql/attribution_among.sql");
 const EVENTS: &str = include_str!("../sql/attribution_events.sql");
-const FIRST_OF_ORDERS: &str = include_str!("../sql/attribution_first_of_orders.sql");
 const FORMER: &str = include_str!("../sql/attribution_former.sql");
 const OR_LINKED: &str = include_str!("../sql/attribution_linked.sql");
 const MERGED: &str = include_str!("../sql/attribution_merged.sql");
@@ -216,6 +215,7 @@ pub fn attributed_events(
         return Ok(none);
     };
     let is_order = events.event_name == ORDER_COMPLETED;
+    let first = if is_order { format!("AND {FIRST_OF_ORDERS}") } else { String::new() };
     let former = filter.further.of_deleted;
     let or_linked = if filter.further.of_active { OR_LINKED } else { "" };
     let people = PEOPLE
@@ -223,9 +223,7 @@ pub fn attributed_events(
         .replace("$linked$", &owners::linked_of_workspace())
         .replace("$former_links$", &STANDARD.encode(former.links.join("\0")))
         .replace("$former_profiles$", &STANDARD.encode(former.profiles.as_flattened()));
-    let sql = ATTRIBUTION
-        .replace("$and$", if is_order { FIRST_OF_ORDERS } else { "" })
-        .replace("$people$", &people);
+    let sql = ATTRIBUTION.replace("$and$", &first).replace("$people$", &people);
     let among = AMONG.replace("$people$", &people);
     let parts = |sql: &str| {
         sql.replace("$merged$", MERGED)

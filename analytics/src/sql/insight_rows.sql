@@ -10,15 +10,7 @@ SELECT
     $needs_links$ AS needs_links
     $columns$
 FROM (
-    SELECT
-        toUnixTimestamp64Milli(timestamp) AS at_ms,
-        $identifier$ AS identifier,
-        $service_key$ AS service_key,
-        $user_key$ AS user_key,
-        $is_internal$ AS is_internal
-        $event_columns$
-    FROM events FINAL
-    WHERE $events$
+    $tracked$
 ) AS tracked
 $joins$
 $where$

@@ -20,7 +20,7 @@ use web::{
 
 use crate::{
     failure::{Failure, PageResult},
-    shared_answers::{Question, SharedAnswers},
+    shared_answers::{KEPT, Question, SharedAnswers},
 };
 
 /// Longest wait for an answer, so that a page comes although a store hangs.
@@ -68,7 +68,8 @@ pub struct Call<'a> {
     body: Option<(HeaderValue, Bytes)>,
     if_match: Option<HeaderValue>,
     wait_max: Duration,
-    is_shared: bool,
+    /// How long its answer is given to others who ask the same; none where it is not shared.
+    shared_for: Option<Duration>,
     /// Whether it makes shared answers out of date.
     may_change: bool,
 }
@@ -103,7 +104,7 @@ impl Asker {
             body: None,
             if_match: None,
             wait_max: ANSWER_MAX,
-            is_shared: false,
+            shared_for: None,
         }
     }
 }
@@ -162,8 +163,13 @@ impl Call<'_> {
 
     /// Shares the answer with others of the workspace who ask the same: it may be a second older than the question, but
     /// not than a change that was made in the console. Only for what changes nothing.
-    pub fn shared(mut self) -> Self {
-        self.is_shared = true;
+    pub fn shared(self) -> Self {
+        self.shared_for(KEPT)
+    }
+
+    /// Likewise for another time than a second: of a range that has ended, or of what is only offered to choose from.
+    pub fn shared_for(mut self, time: Duration) -> Self {
+        self.shared_for = Some(time);
         self.changes_nothing()
     }
 
@@ -209,9 +215,9 @@ impl Call<'_> {
 
     /// The body of a successful answer.
     async fn bytes(self) -> PageResult<Bytes> {
-        if !self.is_shared {
+        let Some(kept) = self.shared_for else {
             return self.whole().await.map(Response::into_body);
-        }
+        };
         let question = Question {
             router: self.api.name,
             method: self.method.clone(),
@@ -220,7 +226,7 @@ impl Call<'_> {
         };
         let (api, asker) = (self.api, self.asker);
         let ask = async { self.whole().await.map(Response::into_body) };
-        Box::pin(api.answers.get(&asker.person, question, ask)).await
+        Box::pin(api.answers.get(&asker.person, question, kept, ask)).await
     }
 
     /// A successful answer, read to its end.

@@ -14,13 +14,13 @@ use std::{
 use bytes::Bytes;
 use http::Method;
 use kernel::Tenant;
-use moka::future::Cache;
+use moka::{Expiry, future::Cache};
 use web::auth::{ScopeSet, SignedIn};
 
 use crate::failure::PageResult;
 
-/// How long an answer is given again.
-const KEPT: Duration = Duration::from_secs(1);
+/// How long an answer is given again where its question says nothing else.
+pub(crate) const KEPT: Duration = Duration::from_secs(1);
 /// Bytes of all answers that are kept.
 const BYTES_MAX: u64 = 16 << 20;
 /// How long after a change was given up its last statement may still take effect: a commit that was sent cannot be taken back.
@@ -46,10 +46,26 @@ struct Key {
     question: Question,
 }
 
+/// What was answered, and how long it is given again.
+#[derive(Debug, Clone)]
+struct Answer {
+    bytes: Bytes,
+    kept: Duration,
+}
+
+/// Each answer is kept for a time of its own.
+struct KeptByAnswer;
+
+impl Expiry<Key, Answer> for KeptByAnswer {
+    fn expire_after_create(&self, _: &Key, answer: &Answer, _: Instant) -> Option<Duration> {
+        Some(answer.kept)
+    }
+}
+
 /// The answers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SharedAnswers {
-    answers: Cache<Key, Bytes>,
+    answers: Cache<Key, Answer>,
     changes: Arc<AtomicU64>,
     /// Until when a change that was given up may still take effect.
     unsettled_until: Arc<Mutex<Option<Instant>>>,
@@ -81,15 +97,18 @@ impl Drop for ChangeInProgress<'_> {
 
 impl Default for SharedAnswers {
     fn default() -> Self {
-        let bytes = |_: &Key, answer: &Bytes| u32::try_from(answer.len()).unwrap_or(u32::MAX);
-        let answers =
-            Cache::builder().max_capacity(BYTES_MAX).weigher(bytes).time_to_live(KEPT).build();
+        let bytes = |_: &Key, it: &Answer| u32::try_from(it.bytes.len()).unwrap_or(u32::MAX);
+        let answers = Cache::builder()
+            .max_capacity(BYTES_MAX)
+            .weigher(bytes)
+            .expire_after(KeptByAnswer)
+            .build();
         Self { answers, changes: Arc::default(), unsettled_until: Arc::default() }
     }
 }
 
 impl SharedAnswers {
-    /// The answer to a question, asked unless it is being asked for the same workspace and scopes or was a moment ago.
+    /// The answer to a question, asked unless it is being asked for the same workspace and scopes or was answered within `kept`.
     ///
     /// # Errors
     /// Those of `ask`, for all who wait for it; they are not kept.
@@ -97,12 +116,14 @@ impl SharedAnswers {
         &self,
         person: &SignedIn,
         question: Question,
+        kept: Duration,
         ask: impl Future<Output = PageResult<Bytes>>,
     ) -> PageResult<Bytes> {
         let changes = self.changes(Instant::now());
         let key = Key { tenant: person.tenant, scopes: person.scopes, changes, question };
+        let ask = async { ask.await.map(|bytes| Answer { bytes, kept }) };
         let answer = self.answers.try_get_with(key, ask).await;
-        answer.map_err(|failure| (*failure).clone())
+        answer.map(|answer| answer.bytes).map_err(|failure| (*failure).clone())
     }
 
     /// Begins a change; what it returns is kept until that ends.
@@ -173,7 +194,7 @@ mod tests {
             asked.answer().await
         };
         let several = futures_util::future::join_all(
-            (0..10).map(|_| answers.get(&person, question("/segments/1"), ask())),
+            (0..10).map(|_| answers.get(&person, question("/segments/1"), KEPT, ask())),
         );
         let (found, ()) = tokio::join!(several, async { may_answer.add_permits(1) });
         assert!(found.into_iter().all(|it| it.unwrap() == "1"));
@@ -202,7 +223,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let found = answers.get(person, question, asked.answer()).await.unwrap();
+            let found = answers.get(person, question, KEPT, asked.answer()).await.unwrap();
             assert_eq!(found, (place + 1).to_string());
         }
     }
@@ -212,7 +233,7 @@ mod tests {
         let (answers, asked) = (SharedAnswers::default(), Asked::default());
         let person = person("*");
         for expected in ["1", "2", "3"] {
-            let found = answers.get(&person, question("/segments/1"), asked.answer()).await;
+            let found = answers.get(&person, question("/segments/1"), KEPT, asked.answer()).await;
             assert_eq!(found.unwrap(), expected);
             answers.change().end();
         }
@@ -248,13 +269,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_is_kept_as_long_as_its_question_says() {
+        let (answers, asked) = (SharedAnswers::default(), Asked::default());
+        let person = person("*");
+        let (none, long) = (Duration::ZERO, Duration::from_hours(1));
+        let get = async |address, kept| {
+            let ask = async { asked.answer().await };
+            answers.get(&person, question(address), kept, ask).await.unwrap()
+        };
+        assert_eq!([get("/now", none).await, get("/now", none).await], ["1", "2"]);
+        assert_eq!([get("/range", long).await, get("/range", long).await], ["3", "3"]);
+        // However long it is kept, it is not given after a change.
+        answers.change().end();
+        assert_eq!(get("/range", long).await, "4");
+    }
+
+    #[tokio::test]
     async fn failures_are_not_kept() {
         let (answers, asked) = (SharedAnswers::default(), Asked::default());
         let person = person("*");
         let failure = || ready(Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away")));
-        let found = answers.get(&person, question("/segments/1"), failure()).await;
+        let found = answers.get(&person, question("/segments/1"), KEPT, failure()).await;
         assert_eq!(found.unwrap_err().message, "away");
-        let found = answers.get(&person, question("/segments/1"), asked.answer()).await;
+        let found = answers.get(&person, question("/segments/1"), KEPT, asked.answer()).await;
         assert_eq!(found.unwrap(), "1");
     }
 }

@@ -330,6 +330,53 @@ async fn an_order_counts_once_and_filters_see_its_first_arrival() {
 }
 
 #[tokio::test]
+async fn orders_among_other_events_count_once_and_people_of_later_arrivals_do_not() {
+    let workspace = Workspace::new().await;
+    let order = |user: &str, id: &str, at: &str| {
+        event(user, "Order Completed", at, json!({"orderId": id, "total": 1, "currency": "EUR"}))
+    };
+    let seen = |user: &str, at: &str| event(user, "Seen", at, json!({}));
+    track(
+        &workspace,
+        &[
+            order("ann", "o1", "2026-02-28T23:59:59.999Z"),
+            order("ann", "o2", "2026-03-01T00:00:00Z"),
+            seen("ann", "2026-03-01T10:00:00Z"),
+        ],
+    )
+    .await;
+    track(
+        &workspace,
+        &[
+            // Later arrivals, of one order whose first lies before the range and of one whose first lies in it.
+            order("bob", "o1", "2026-03-01T12:00:00Z"),
+            order("cid", "o2", "2026-03-02T12:00:00Z"),
+            order("dan", "o3", "2026-03-02T23:59:59.999Z"),
+            seen("ann", "2026-03-02T10:00:00Z"),
+            seen("eve", "2026-03-02T11:00:00Z"),
+        ],
+    )
+    .await;
+    let question =
+        |series: Value| json!({"series": series, "from": "2026-03-01", "to": "2026-03-02"});
+    let all =
+        json!([{}, {"metric": "unique"}, {"eventName": "Order Completed"}, {"eventName": "Seen"}]);
+    let mut asked = question(all);
+    let answer = trends(&workspace, asked.clone()).await;
+    let expected = [json!([2, 3]), json!([1, 3]), json!([1, 1]), json!([1, 2])];
+    assert_eq!(values(&answer), expected);
+    assert_eq!(answer["series"][1]["total"], 3);
+    asked["interval"] = json!("none");
+    let totals = [json!([5]), json!([3]), json!([2]), json!([3])];
+    assert_eq!(values(&trends(&workspace, asked).await), totals);
+    let mut compared = question(json!([{}]));
+    compared["compare"] = json!("previous_period");
+    let answer = trends(&workspace, compared).await;
+    // Before it are the first arrival of o1, and the marker of `track`.
+    assert_eq!(values(&answer), [json!([2, 3]), json!([0, 2])]);
+}
+
+#[tokio::test]
 async fn events_of_other_workspaces_are_not_counted() {
     let (own, other) = (Workspace::new().await, Workspace::new().await);
     track(&own, &[event("ann", "Seen", "2026-03-01T10:00:00Z", json!({}))]).await;

@@ -1,5 +1,7 @@
 //! Fields that the forms share: events, ranges, filters and breakdowns, with what is known of the workspace's events.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -41,6 +43,8 @@ const RANGES: [(&str, &str); 7] = [
 ];
 /// Names of events that are offered.
 const NAMES_MAX: &str = "200";
+/// How long names are offered again without a look for new ones: any name can be typed.
+const KNOWN_FOR: Duration = Duration::from_secs(10);
 
 /// The names of the workspace's events, and the properties of the first one that is asked about.
 #[derive(Debug, Default)]
@@ -62,12 +66,12 @@ struct Name {
 impl Known {
     /// What is known; nothing where the API cannot say it now, since any name can be typed.
     pub(super) async fn read(visitor: &Visitor, asked: &Address) -> Self {
-        let names = visitor.get(path(["insights", "events"])).query("limit", NAMES_MAX).read();
-        let names: PageResult<Named> = names.await;
+        let names = visitor.get(path(["insights", "events"])).query("limit", NAMES_MAX);
+        let names: PageResult<Named> = names.shared_for(KNOWN_FOR).read().await;
         let properties: Option<PageResult<Named>> = match asked.events.first() {
             Some(event) => {
                 let call = visitor.get(path(["insights", "properties"]));
-                Some(call.query("eventName", event).read().await)
+                Some(call.query("eventName", event).shared_for(KNOWN_FOR).read().await)
             }
             None => None,
         };

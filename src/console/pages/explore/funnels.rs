@@ -73,7 +73,7 @@ pub(super) fn form(asked: &Address, known: &Known) -> Markup {
 pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Markup> {
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/funnels").json(&body)?;
-    let funnel: Funnel = call.within(ANSWER_MAX).changes_nothing().read().await?;
+    let funnel: Funnel = call.within(ANSWER_MAX).shared().read().await?;
     let window = question::window_ms(&body);
     let sql = window.map_or(Err("its window cannot be read"), |window| {
         statement::funnel(asked, window, visitor.zone())

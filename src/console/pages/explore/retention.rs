@@ -55,7 +55,7 @@ pub(super) fn form(asked: &Address, known: &Known) -> Markup {
 pub(super) async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Markup> {
     let body = question::body(visitor, asked)?;
     let call = visitor.call(Method::POST, "/insights/retention").json(&body)?;
-    let retention: Retention = call.within(ANSWER_MAX).changes_nothing().read().await?;
+    let retention: Retention = call.within(ANSWER_MAX).shared().read().await?;
     let sql = statement::retention(asked, visitor.zone());
     let sources = csv::sources(visitor, asked, &body, &sql);
     Ok(html! {

@@ -1,5 +1,7 @@
 //! How many events arrived in the last minute, asked again while the page is open.
 
+use std::time::Duration;
+
 use axum::response::Response;
 use http::{Method, StatusCode};
 use kernel::Timestamp;
@@ -16,8 +18,9 @@ use crate::{
 
 /// The address of the figure alone.
 pub(super) const PATH: &str = "/console/events-per-minute";
-const SECOND_MS: i64 = 1_000;
-const MINUTE_MS: i64 = 60 * SECOND_MS;
+/// Seconds between two looks of an open page.
+const LOOK_SECONDS: u32 = 5;
+const MINUTE_MS: i64 = 60_000;
 
 #[derive(Deserialize)]
 struct Trend {
@@ -40,18 +43,40 @@ pub(super) async fn figure(visitor: &Visitor) -> Markup {
     }
     let count = count(visitor).await;
     html! {
-        div id="events-per-minute" class="figure-live" hx-get=(PATH) hx-trigger="every 5s" hx-swap="outerHTML" {
+        div id="events-per-minute" class="figure-live" hx-get=(PATH) hx-trigger={ "every " (LOOK_SECONDS) "s" } hx-swap="outerHTML" {
             (super::count_figure("Events in the last minute", &count, Some("/console/live"), Tone::Neutral))
         }
     }
 }
 
 async fn count(visitor: &Visitor) -> PageResult<u64> {
-    // Of whole seconds, so that all who ask within one share the answer.
-    let second = visitor.now().millis().div_euclid(SECOND_MS) * SECOND_MS;
-    let since = Timestamp::from_millis(second - MINUTE_MS + 1).to_string();
-    let question = json!({"series": [{}], "interval": "none", "from": since});
+    let [from, to] = minute_before(visitor.now());
+    let question = json!({
+        "series": [{}], "interval": "none", "from": from.to_string(), "to": to.to_string(),
+    });
     let call = visitor.call(Method::POST, "/insights/trends").json(&question)?;
-    let Trend { series: [series] } = call.shared().read().await?;
+    let call = call.shared_for(Duration::from_secs(LOOK_SECONDS.into()));
+    let Trend { series: [series] } = call.read().await?;
     Ok(series.total)
+}
+
+/// The first and the last millisecond of the newest minute that ends with a look. All who look before the next one ask for
+/// the same minute, so that it is counted once for them, however many there are.
+fn minute_before(now: Timestamp) -> [Timestamp; 2] {
+    let look_ms = i64::from(LOOK_SECONDS) * 1_000;
+    let end_ms = now.millis().div_euclid(look_ms) * look_ms;
+    [end_ms - MINUTE_MS, end_ms - 1].map(Timestamp::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minute_is_the_same_until_the_next_look() {
+        let minute = |now_ms| minute_before(Timestamp::from_millis(now_ms)).map(Timestamp::millis);
+        assert_eq!(minute(100_000), [40_000, 99_999]);
+        assert_eq!(minute(104_999), [40_000, 99_999]);
+        assert_eq!(minute(105_000), [45_000, 104_999]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Statements that the engine's parser has found to change nothing, with the place for their answer.
+//! Statements that the engine's parser has found to change nothing, also with `INTO OUTFILE` written in.
 //!
 //! Parsing a report's statement takes 2 ms, and it is parsed twice before it runs. Most statements are asked again and again with
 //! other parameters, which are not part of the text.
@@ -8,10 +8,13 @@ use moka::sync::Cache;
 
 use crate::session::{Session, Setting};
 
-/// All statements together, in bytes of their texts.
-const TEXTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// A longer text is parsed each time: few are asked twice.
+/// Bytes of all statements together.
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Bytes of text of the longest statement and its settings. Few longer ones are asked twice.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a statement besides its texts, more or less, and those of each setting.
+const ENTRY_BYTES: usize = 512;
+const SETTING_BYTES: usize = 128;
 
 /// A statement as it was sent, and everything else that its parsing depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,20 +30,23 @@ impl Read {
         Self { text: text.clone(), format: format.to_owned(), settings: settings.collect() }
     }
 
-    fn bytes(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         let settings = self.settings.iter().map(|it| it.name.len() + it.value.len());
         self.text.len() + self.format.len() + settings.sum::<usize>()
     }
 }
 
-/// The statements that were asked lately.
+/// The statements that are asked often.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfirmedReads(Cache<Read, ()>);
 
 impl ConfirmedReads {
     pub(crate) fn new() -> Self {
-        let weight = |read: &Read, (): &()| u32::try_from(read.bytes()).unwrap_or(u32::MAX);
-        Self(Cache::builder().weigher(weight).max_capacity(TEXTS_BYTES_MAX).build())
+        let weight = |read: &Read, (): &()| {
+            let bytes = ENTRY_BYTES + SETTING_BYTES * read.settings.len() + read.text_bytes();
+            u32::try_from(bytes).unwrap_or(u32::MAX)
+        };
+        Self(Cache::builder().weigher(weight).max_capacity(BYTES_MAX).build())
     }
 
     pub(crate) fn contains(&self, read: &Read) -> bool {
@@ -49,7 +55,7 @@ impl ConfirmedReads {
     }
 
     pub(crate) fn insert(&self, read: Read) {
-        if read.bytes() <= TEXT_BYTES_MAX {
+        if read.text_bytes() <= TEXT_BYTES_MAX {
             // The text may be a part of a larger buffer, which must not stay.
             let text = Bytes::copy_from_slice(&read.text);
             self.0.insert(Read { text, ..read }, ());
@@ -62,8 +68,7 @@ mod tests {
     use super::*;
 
     fn session(settings: &[(&str, &str)]) -> Session {
-        let setting =
-            |it: &(&str, &str)| Setting { name: it.0.to_owned(), value: it.1.to_owned() };
+        let setting = |it: &(&str, &str)| Setting { name: it.0.to_owned(), value: it.1.to_owned() };
         Session {
             database: "d".to_owned(),
             role: None,

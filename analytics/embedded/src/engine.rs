@@ -131,7 +131,13 @@ impl Engine {
                 })
             })
             .collect::<anyhow::Result<_>>()?;
-        let engine = Self { jobs, kills, running: Mutex::default(), confirmed_reads: ConfirmedReads::new(), version };
+        let engine = Self {
+            jobs,
+            kills,
+            running: Mutex::default(),
+            confirmed_reads: ConfirmedReads::new(),
+            version,
+        };
         Ok((Arc::new(engine), Threads { library, workers, keeper }))
     }
 

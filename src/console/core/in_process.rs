@@ -119,6 +119,11 @@ pub fn path<'s>(segments: impl IntoIterator<Item = &'s str>) -> String {
     path
 }
 
+fn too_late(wait_max: Duration) -> Failure {
+    let text = format!("No answer came within {} seconds", wait_max.as_secs());
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, text)
+}
+
 impl Call<'_> {
     /// Adds a parameter of the query.
     pub fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
@@ -223,10 +228,13 @@ impl Call<'_> {
             method: self.method.clone(),
             address: format!("{}?{}", self.path, self.query),
             body: self.body.as_ref().map(|(_, body)| body.clone()).unwrap_or_default(),
+            wait_max: self.wait_max,
         };
-        let (api, asker) = (self.api, self.asker);
+        let (api, asker, wait_max) = (self.api, self.asker, self.wait_max);
         let ask = async { self.whole().await.map(Response::into_body) };
-        Box::pin(api.answers.get(&asker.person, question, kept, ask)).await
+        // Who waits for the question of another has no more time for it.
+        let shared = Box::pin(api.answers.get(&asker.person, question, kept, ask));
+        tokio::time::timeout(wait_max, shared).await.unwrap_or_else(|_| Err(too_late(wait_max)))
     }
 
     /// A successful answer, read to its end.
@@ -242,10 +250,7 @@ impl Call<'_> {
                 Err(Failure::of_answer(head.status, &bytes))
             }
         };
-        tokio::time::timeout(wait_max, whole).await.unwrap_or_else(|_| {
-            let text = format!("No answer came within {} seconds", wait_max.as_secs());
-            Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, text))
-        })
+        tokio::time::timeout(wait_max, whole).await.unwrap_or_else(|_| Err(too_late(wait_max)))
     }
 
     /// A successful answer as it begins, for those that go on or are long.

@@ -21,8 +21,10 @@ use crate::failure::PageResult;
 
 /// How long an answer is given again where its question says nothing else.
 pub(crate) const KEPT: Duration = Duration::from_secs(1);
-/// Bytes of all answers that are kept.
+/// Bytes of all answers that are kept, with their questions.
 const BYTES_MAX: u64 = 16 << 20;
+/// Bytes of an answer besides its texts, more or less.
+const ENTRY_BYTES: usize = 512;
 /// How long after a change was given up its last statement may still take effect: a commit that was sent cannot be taken back.
 const SETTLING: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,8 @@ pub(crate) struct Question {
     /// The path and the query.
     pub(crate) address: String,
     pub(crate) body: Bytes,
+    /// How long it may take.
+    pub(crate) wait_max: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -97,7 +101,10 @@ impl Drop for ChangeInProgress<'_> {
 
 impl Default for SharedAnswers {
     fn default() -> Self {
-        let bytes = |_: &Key, it: &Answer| u32::try_from(it.bytes.len()).unwrap_or(u32::MAX);
+        let bytes = |key: &Key, it: &Answer| {
+            let asked = key.question.address.len() + key.question.body.len();
+            u32::try_from(ENTRY_BYTES + asked + it.bytes.len()).unwrap_or(u32::MAX)
+        };
         let answers = Cache::builder()
             .max_capacity(BYTES_MAX)
             .weigher(bytes)
@@ -170,6 +177,7 @@ mod tests {
             method: Method::GET,
             address: address.to_owned(),
             body: Bytes::new(),
+            wait_max: Duration::from_secs(15),
         }
     }
 
@@ -211,6 +219,7 @@ mod tests {
         let of_sql = Question { router: "sql", ..first.clone() };
         let with_body = Question { body: "x".into(), ..first.clone() };
         let posted = Question { method: Method::POST, ..first.clone() };
+        let patient = Question { wait_max: Duration::from_mins(1), ..first.clone() };
         for (place, (person, question)) in [
             (&all, first.clone()),
             (&other, first.clone()),
@@ -219,6 +228,7 @@ mod tests {
             (&all, of_sql),
             (&all, with_body),
             (&all, posted),
+            (&all, patient),
         ]
         .into_iter()
         .enumerate()

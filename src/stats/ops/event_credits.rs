@@ -45,6 +45,8 @@ const STORED_EVENTS: u64 = 50_000;
 const HELD_ROWS_MAX: u64 = 4_000_000;
 /// Looking up a message by its person costs as much as putting so many together.
 const ROWS_A_LOOKUP: u64 = 4;
+/// So few rows are put together in less time than ClickHouse takes to plan the lookups.
+const FEW_ROWS: u64 = 500;
 
 /// [`Touch::class`] of the control group.
 const CLASS_CONTROL: u8 = 1;
@@ -74,6 +76,8 @@ pub struct Scan {
     pub in_postgres: bool,
     /// Most events that are looked at at once; by default as many as memory allows.
     pub events_at_once: Option<u64>,
+    /// Whether messages are looked up by the people of events; by default where that is less work.
+    pub by_people: Option<bool>,
 }
 
 /// How the people of events are found.
@@ -181,7 +185,8 @@ impl ConversionScan<'_> {
     ) -> Result<()> {
         let rows = |campaign| joins.rows.get(campaign);
         let messages: u64 = self.campaigns().iter().filter_map(rows).sum();
-        let mut by_people = messages > (of.events * ROWS_A_LOOKUP).min(HELD_ROWS_MAX);
+        let are_many = messages > (of.events * ROWS_A_LOOKUP).clamp(FEW_ROWS, HELD_ROWS_MAX);
+        let mut by_people = self.filter.scan.by_people.unwrap_or(are_many);
         let mut left = vec![(of.slice, HALVINGS_MAX)];
         while let Some((slice, halvings)) = left.pop() {
             let halves = slice.halves().filter(|_| halvings > 0);

@@ -36,6 +36,8 @@ const EVENTUALLY_MAX: Duration = Duration::from_mins(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Longest pause between two looks.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(300);
+/// And where a look itself takes as long.
+const LOOK_AGAIN_SLOW: Duration = Duration::from_secs(2);
 
 /// Awaits a condition: looks until it gives a value, and fails the test when it never does.
 pub(crate) async fn eventually<T, F>(what: &str, look: impl FnMut() -> F) -> T
@@ -53,11 +55,13 @@ where
     let began = Instant::now();
     let mut pause = LOOK_AGAIN;
     loop {
+        let looked = Instant::now();
         if let Some(found) = look().await {
             return found;
         }
         assert!(began.elapsed() < max, "gave up waiting: {what}");
-        tokio::time::sleep(pause).await;
+        // A slow look keeps a store busy, which what is waited for may need.
+        tokio::time::sleep(looked.elapsed().clamp(pause, LOOK_AGAIN_SLOW)).await;
         pause = (pause * 3 / 2).min(LOOK_AGAIN_MAX);
     }
 }

@@ -95,9 +95,11 @@ async fn agree(workspace: &Workspace, campaign: Uuid, expected: &Figures, what: 
             if events_at_once == Some(1) && expected.conversions > 100.0 {
                 continue;
             }
-            let scan = Scan { in_postgres, events_at_once };
-            let found = scanned(workspace, campaign, scan).await;
-            assert!(found.is_near(expected), "{what}, {scan:?}: {found:?} is not {expected:?}");
+            for by_people in [false, true].into_iter().filter(|it| !in_postgres || !it) {
+                let scan = Scan { in_postgres, events_at_once, by_people: Some(by_people) };
+                let found = scanned(workspace, campaign, scan).await;
+                assert!(found.is_near(expected), "{what}, {scan:?}: {found:?} is not {expected:?}");
+            }
         }
     }
 }

@@ -25,14 +25,29 @@ async fn until(workspace: &Workspace, id: uuid::Uuid, expected: (u32, u32)) {
     .await;
 }
 
+/// So many messages that those of the people of events are looked up, instead of putting all together.
+const MANY: usize = 600;
+
 #[tokio::test]
 async fn events_of_linked_and_merged_ids_are_conversions_of_the_person() {
+    linked_and_merged(0).await;
+}
+
+#[tokio::test]
+async fn events_of_linked_and_merged_ids_are_conversions_of_the_person_among_many_messages() {
+    linked_and_merged(MANY).await;
+}
+
+/// Links and merges people of whom one got a message, in a campaign with so many messages to others.
+async fn linked_and_merged(others: usize) {
     let workspace = in_euros().await;
     let (ann, ann_id) = person(&workspace).await;
     let (other, other_id) = person(&workspace).await;
     let counted = json!({"primaryConversion": {"eventName": "Bought"}});
     let id = campaign(&workspace, json!({"conversionTracking": counted})).await;
-    publish(&workspace, &[message_event(id, &ann_id, K::Sent, hour(1))]).await;
+    let to_others = (0..others).map(|n| message_event(id, &format!("{n:024x}"), K::Sent, hour(1)));
+    let sent: Vec<_> = to_others.chain([message_event(id, &ann_id, K::Sent, hour(1))]).collect();
+    publish(&workspace, &sent).await;
     let bought = |who: Value, n: i64| {
         let mut event = who;
         event["eventName"] = json!("Bought");

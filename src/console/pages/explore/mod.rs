@@ -144,12 +144,7 @@ async fn place(visitor: &Visitor, asked: &Address, href: &str) -> Markup {
     if asked.has_no_question() {
         return placed(&nothing_asked());
     }
-    let (visitor, asked) = (visitor.clone(), asked.clone());
-    // It is asked to its end, also where the page does not wait for it: ClickHouse would go on, and who loads the answer
-    // afterwards shares it instead of asking once more.
-    let asking = tokio::spawn(async move { answered(&visitor, &asked).await });
-    let answer = async { asking.await.unwrap_or_else(|fault| refused(&Failure::internal(&fault))) };
-    soon(answer, href).await
+    soon(answered(visitor, asked), href).await
 }
 
 /// The page of a question; `refused` is the name under which it was not saved.

@@ -111,11 +111,8 @@ impl Query {
             Class::Unparsed => return Err(connection.refusal(&self.text, params)),
         }
         // The engine's parser confirms the cut before anything runs.
-        let class = connection.classify(&streamed);
-        if class == Class::Read {
+        if matches!(connection.classify(&streamed), Class::Read | Class::Write) {
             reads.insert(read);
-        }
-        if matches!(class, Class::Read | Class::Write) {
             return done(connection.query(&streamed, &self.format, params));
         }
         let limit = format!(

@@ -25,7 +25,7 @@ async fn until(workspace: &Workspace, id: uuid::Uuid, expected: (u32, u32)) {
     .await;
 }
 
-/// So many messages that those of the people of events are looked up, instead of putting all together.
+/// Messages of a campaign above the limit up to which reports read all of them.
 const MANY: usize = 600;
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn events_of_linked_and_merged_ids_are_conversions_of_the_person_among_man
     linked_and_merged(MANY).await;
 }
 
-/// Links and merges people of whom one got a message, in a campaign with so many messages to others.
+/// Two profiles are linked to anonymous ids and merged. One got a message of a campaign that sent `others` further messages.
 async fn linked_and_merged(others: usize) {
     let workspace = in_euros().await;
     let (ann, ann_id) = person(&workspace).await;

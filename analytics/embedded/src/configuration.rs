@@ -28,6 +28,9 @@ const STATEMENT_SHARE_NUMERATOR: u64 = 3;
 const STATEMENT_SHARE_DENOMINATOR: u64 = 4;
 /// The share of the budget for cached marks and primary keys, `1/n` each.
 const CACHE_SHARE: u64 = 32;
+/// The share of the budget that must be free for each thread of a statement, `1/n`; with less, a statement gets fewer
+/// threads. The library asks for a GiB each, so that on a budget of 2 GiB all statements had one thread.
+const THREAD_SHARE: u64 = 32;
 const MIB: u64 = 1024 * 1024;
 
 const SERVER_FILE: &str = "embedded-config.xml";
@@ -210,6 +213,7 @@ fn arguments(data_dir: &Path, memory_bytes: u64) -> Vec<String> {
     set("compiled_expression_cache_size", 32 * MIB);
     set("mmap_cache_size", 256);
     // Threads.
+    set("max_threads_min_free_memory_per_thread", memory_bytes / THREAD_SHARE);
     set("background_pool_size", u64::from(BACKGROUND_POOL_THREADS));
     set("os_threads_nice_value_merge_mutate", MERGE_NICE);
     set("background_schedule_pool_size", u64::from(BACKGROUND_SCHEDULE_THREADS));
@@ -253,6 +257,7 @@ mod tests {
             "--max_server_memory_usage=1073741824",
             "--max_memory_usage=805306368",
             "--mark_cache_size=33554432",
+            "--max_threads_min_free_memory_per_thread=33554432",
             "--async_insert=0",
         ] {
             assert!(arguments.iter().any(|argument| argument == expected), "{expected}");

@@ -19,11 +19,13 @@ pub(super) const IDENTIFIER: &str = r"multiIf(
             alias_name != '', concat('\x01', alias_label, '\x01', alias_name),
             concat('\x02', anonymous_id))";
 
-/// The identifier by which an event's profile is found where its `serviceUserId` leads to none.
-pub(super) const USER_KEY: &str = r"multiIf(
+/// The hash of an event's `serviceUserId`.
+pub(super) const SERVICE_KEY: &str = "cityHash64(service_user_id)";
+/// The hash of the identifier by which an event's profile is found where its `serviceUserId` leads to none.
+pub(super) const USER_KEY: &str = r"cityHash64(multiIf(
             user_id != '', user_id,
             service_user_id = '', concat('\x02', anonymous_id),
-            '')";
+            ''))";
 /// What `serviceUserId` leads to is a profile, whichever ids that has. External ids that are a person already are left out
 /// elsewhere.
 const OF_SERVICE: &str =
@@ -44,11 +46,12 @@ pub(super) enum Links {
 }
 
 impl Links {
+    /// The person of an event, as a hash.
     pub(super) fn person(self) -> &'static str {
         match self {
-            Self::Unneeded => "identifier",
+            Self::Unneeded => "cityHash64(identifier)",
             Self::Joined => {
-                "multiIf(of_service.person != '', of_service.person, of_user.person != '', of_user.person, identifier)"
+                "multiIf(of_service.person != 0, of_service.person, of_user.person != 0, of_user.person, cityHash64(identifier))"
             }
         }
     }

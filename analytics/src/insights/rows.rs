@@ -87,8 +87,8 @@ impl RowsAsked<'_> {
         };
         ROWS.replace("$tracked$", &tracked)
             .replace("$identifier$", of_people(person::IDENTIFIER, "''"))
-            .replace("$service_key$", of_people("service_user_id", "''"))
-            .replace("$user_key$", of_people(person::USER_KEY, "''"))
+            .replace("$service_key$", of_people(person::SERVICE_KEY, "0"))
+            .replace("$user_key$", of_people(person::USER_KEY, "0"))
             .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
             .replace("$person$", links.person())
             .replace("$needs_links$", needs_links)

@@ -5,7 +5,7 @@
 -- What stands between dollars is fixed fragments and parameters: see insights/rows.rs.
 SELECT
     at_ms,
-    cityHash64($person$) AS person,
+    $person$ AS person,
     $raw$ AS raw,
     $needs_links$ AS needs_links
     $columns$

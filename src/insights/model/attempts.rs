@@ -43,6 +43,10 @@ pub(super) fn best_attempt(history: &PersonHistory, rules: Rules) -> Option<Atte
     if history.events.iter().all(|event| event.choices & 1 == 0) {
         return None;
     }
+    // Mostly no two events happened at once.
+    if history.events.windows(2).all(|pair| pair[0].at_ms < pair[1].at_ms) {
+        return best_in_order(&history.events, rules);
+    }
     let order = places(&history.events);
     let events: Vec<HistoryEvent> = order.iter().map(|place| history.events[*place]).collect();
     let best = if have_orders(&events, rules.order) {

@@ -410,3 +410,14 @@ async fn a_statement_has_the_rights_of_the_role_that_it_names() {
     let (status, code, _) = refusal_of(post(&address, &[("role", "unknown")], "SELECT 1")).await;
     assert_eq!((status, code.as_str()), (404, "511"));
 }
+
+#[tokio::test]
+async fn a_statement_is_read_by_as_many_threads_as_it_may_have() {
+    let address = clickhouse().await;
+    let plan = "EXPLAIN PIPELINE SELECT sum(cityHash64(number)) FROM numbers_mt(100000000)";
+    for threads in ["1", "2"] {
+        let text = text_of(post(&address, &[("max_threads", threads)], plan)).await;
+        let is_parallel = text.contains("× 2");
+        assert_eq!(is_parallel, threads == "2", "{threads} threads: {text}");
+    }
+}

@@ -1,5 +1,7 @@
 //! What each person did and when: what funnels and retention are computed of.
 
+use std::ops::Range;
+
 use clickhouse::native::Block;
 use uuid::Uuid;
 
@@ -69,23 +71,57 @@ impl PersonHistory {
     }
 }
 
-/// A row of `insight_histories.sql`.
-#[derive(Debug)]
-struct HistoryRow {
-    person: u64,
-    event: u64,
-    label: Option<String>,
-}
-
 /// The event of a row whose identifiers may be linked.
 const NEEDS_LINKS: u64 = u64::MAX;
 
 /// Bits of a person by which people are grouped, as in `insight_histories.sql`.
 const GROUP_BITS: u32 = 6;
 
-impl HistoryRow {
-    fn group(&self) -> u64 {
-        self.person >> (u64::BITS - GROUP_BITS)
+fn group_of(person: u64) -> u64 {
+    person >> (u64::BITS - GROUP_BITS)
+}
+
+/// Rows of `insight_histories.sql`, column by column.
+#[derive(Debug, Default)]
+struct Rows {
+    people: Vec<u64>,
+    events: Vec<u64>,
+    /// Values of the breakdown; none without one.
+    labels: Vec<Option<String>>,
+    /// Rows that were taken.
+    taken: usize,
+}
+
+impl Rows {
+    fn read(block: &Block, has_labels: bool) -> clickhouse::error::Result<Self> {
+        let mut labels = Vec::new();
+        if has_labels {
+            for label in block["label"].iter::<&str>()? {
+                labels.push(label?.strip_prefix('=').map(str::to_owned));
+            }
+        }
+        Ok(Self {
+            people: block["person"].iter::<u64>()?.collect::<Result<_, _>>()?,
+            events: block["event"].iter::<u64>()?.collect::<Result<_, _>>()?,
+            labels,
+            taken: 0,
+        })
+    }
+
+    /// The group of the next row.
+    fn group(&self) -> Option<u64> {
+        self.people.get(self.taken).copied().map(group_of)
+    }
+
+    /// Takes the rows up to the end of a group.
+    fn take(&mut self, group: u64) -> Range<usize> {
+        let rest = &self.people[self.taken..];
+        let end = self.taken + rest.partition_point(|person| group_of(*person) <= group);
+        std::mem::replace(&mut self.taken, end)..end
+    }
+
+    fn need_links(&self, rows: Range<usize>) -> bool {
+        self.events[rows].contains(&NEEDS_LINKS)
     }
 }
 
@@ -106,11 +142,17 @@ pub struct Histories {
 }
 
 impl Histories {
-    fn add(&mut self, row: HistoryRow, has_labels: bool) {
-        let place = self.events.len();
-        self.events.push(PersonEvent { person: row.person, event: row.event, place });
-        if has_labels {
-            self.labels.push(row.label);
+    fn add(&mut self, rows: &mut Rows, range: Range<usize>) {
+        let people = &rows.people[range.clone()];
+        let first = self.events.len();
+        let events = people.iter().zip(&rows.events[range.clone()]).zip(first..);
+        self.events.extend(events.map(|((person, event), place)| PersonEvent {
+            person: *person,
+            event: *event,
+            place,
+        }));
+        if !rows.labels.is_empty() {
+            self.labels.extend(rows.labels[range].iter_mut().map(Option::take));
         }
     }
 
@@ -137,7 +179,7 @@ pub struct HistoryStream<'a> {
     asked: &'a HistoriesAsked,
     blocks: BlockStream,
     /// Rows that were read and not yet shown.
-    rows: std::vec::IntoIter<HistoryRow>,
+    rows: Rows,
 }
 
 impl std::fmt::Debug for HistoryStream<'_> {
@@ -165,45 +207,29 @@ impl HistoryStream<'_> {
     pub async fn next(&mut self) -> Result<NextHistories, AnalyticsError> {
         let has_labels = self.asked.breakdown.is_some();
         let mut people = Histories::default();
-        let mut group = None;
+        let mut of = None;
         loop {
-            while let Some(row) = self.rows.as_slice().first() {
-                if row.event == NEEDS_LINKS {
-                    self.rows = Vec::new().into_iter();
+            if let Some(group) = self.rows.group() {
+                if of.is_some_and(|of| of != group) {
+                    return Ok(NextHistories::People(people));
+                }
+                of = Some(group);
+                let rows = self.rows.take(group);
+                if self.rows.need_links(rows.clone()) {
+                    self.rows = Rows::default();
                     self.blocks = open(self.analytics, self.workspace, self.asked, Links::Joined)?;
                     return Ok(NextHistories::Again);
                 }
-                if group.is_some_and(|group| group != row.group()) {
-                    return Ok(NextHistories::People(people));
-                }
-                group = Some(row.group());
-                if let Some(row) = self.rows.next() {
-                    people.add(row, has_labels);
-                }
+                people.add(&mut self.rows, rows);
+                continue;
             }
             match self.blocks.next().await? {
-                Some(block) => self.rows = rows_of(&block, has_labels)?.into_iter(),
-                None if group.is_some() => return Ok(NextHistories::People(people)),
+                Some(block) => self.rows = Rows::read(&block, has_labels)?,
+                None if of.is_some() => return Ok(NextHistories::People(people)),
                 None => return Ok(NextHistories::End),
             }
         }
     }
-}
-
-/// The rows of a block.
-fn rows_of(block: &Block, has_labels: bool) -> clickhouse::error::Result<Vec<HistoryRow>> {
-    let people = block["person"].iter::<u64>()?;
-    let events = block["event"].iter::<u64>()?;
-    let mut rows = Vec::with_capacity(block.num_rows());
-    for (person, event) in people.zip(events) {
-        rows.push(HistoryRow { person: person?, event: event?, label: None });
-    }
-    if has_labels {
-        for (row, label) in rows.iter_mut().zip(block["label"].iter::<&str>()?) {
-            row.label = label?.strip_prefix('=').map(str::to_owned);
-        }
-    }
-    Ok(rows)
 }
 
 fn unpacked(event: u64) -> HistoryEvent {
@@ -222,7 +248,7 @@ pub async fn histories<'a>(
 ) -> Result<HistoryStream<'a>, AnalyticsError> {
     let links = rows(asked).links(analytics, workspace).await?;
     let blocks = open(analytics, workspace, asked, links)?;
-    Ok(HistoryStream { analytics, workspace, asked, blocks, rows: Vec::new().into_iter() })
+    Ok(HistoryStream { analytics, workspace, asked, blocks, rows: Rows::default() })
 }
 
 fn rows(asked: &HistoriesAsked) -> RowsAsked<'_> {
@@ -297,13 +323,18 @@ mod tests {
 
     #[test]
     fn events_of_a_person_are_shown_together_by_time() {
+        let event = |at_ms: u64| at_ms << CHOICE_BITS | 1;
+        let text = |text: &str| Some(text.to_owned());
+        let mut rows = Rows {
+            people: vec![7, 5, 7, 5, u64::MAX],
+            events: [3, 2, 1, 9, 4].map(event).to_vec(),
+            labels: vec![text("x"), None, text(""), text("y"), text("z")],
+            taken: 0,
+        };
         let mut people = Histories::default();
-        for (person, at_ms, label) in
-            [(7, 3, Some("x")), (5, 2, None), (7, 1, Some("")), (5, 9, Some("y"))]
-        {
-            let event = at_ms << CHOICE_BITS | 1;
-            people.add(HistoryRow { person, event, label: label.map(str::to_owned) }, true);
-        }
+        let range = rows.take(0);
+        people.add(&mut rows, range);
+        assert_eq!(rows.group(), Some(63), "the last row is of another group");
         let mut shown = Vec::new();
         people.each(|history| {
             let of = |place: usize| {
@@ -311,7 +342,6 @@ mod tests {
             };
             shown.push([of(0), of(1)]);
         });
-        let text = |text: &str| Some(text.to_owned());
         assert_eq!(shown, [[(2, None), (9, text("y"))], [(1, text("")), (3, text("x"))]]);
     }
 }

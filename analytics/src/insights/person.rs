@@ -2,8 +2,8 @@
 //!
 //! Events carry ids of the service, of the caller, aliases and anonymous ids. Most people are always tracked by one of
 //! them; then grouping by it is grouping by person. Only where a workspace has links between identifiers, or events
-//! carry internal ids, a join says which identifiers are one person. Rows count themselves as in need of it
-//! ([`Links::Unneeded`] is tried first).
+//! carry internal ids, joins say which identifiers are one person. What seems to do without them is tried first: rows
+//! count themselves as in need of a join that is left out ([`Links::needed`]).
 
 use crate::owners;
 
@@ -33,15 +33,19 @@ const OF_SERVICE: &str =
 const NOT_A_PERSON: &str = "place != 1";
 
 /// Whether an event is tracked by what may be an internal id.
-pub(super) const IS_INTERNAL: &str =
+const IS_INTERNAL: &str =
     "service_user_id != '' OR length(user_id) = 24 AND match(user_id, '^[0-9a-f]{24}\\\\z')";
+/// Whether an event has a `serviceUserId`.
+pub(super) const HAS_SERVICE: &str = "service_user_id != ''";
 
-/// Whether identifiers are joined with the profiles they are linked to.
+/// Which identifiers are joined with the profiles they are linked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// No identifier is linked to another, as far as is known.
+    /// None: no identifier is linked to another, as far as is known.
     Unneeded,
-    /// Identifiers are joined with profiles.
+    /// All but `serviceUserId`, which no event has, as far as is known.
+    OfUsers,
+    /// All.
     Joined,
 }
 
@@ -50,24 +54,41 @@ impl Links {
     pub(super) fn person(self) -> &'static str {
         match self {
             Self::Unneeded => "cityHash64(identifier)",
+            Self::OfUsers => "if(of_user.person != 0, of_user.person, cityHash64(identifier))",
             Self::Joined => {
                 "multiIf(of_service.person != 0, of_service.person, of_user.person != 0, of_user.person, cityHash64(identifier))"
             }
         }
     }
 
-    /// The join of events that meet these conditions.
-    pub(super) fn join(self, events: &str) -> String {
-        if self == Self::Unneeded {
-            return String::new();
+    /// Whether an event needs a join that is left out, as a condition.
+    pub(super) fn needed(self) -> &'static str {
+        match self {
+            Self::Unneeded => IS_INTERNAL,
+            Self::OfUsers => HAS_SERVICE,
+            Self::Joined => "0",
         }
+    }
+
+    /// The joins of events that meet these conditions.
+    pub(super) fn joins(self, events: &str) -> Vec<String> {
         let links = LINKS.replace("$identifiers$", &owners::identifiers_of_workspace());
-        let of_service = links.replace("$which$", &OF_SERVICE.replace("$events$", events));
-        let of_user = links.replace("$which$", NOT_A_PERSON);
-        format!(
-            "LEFT ANY JOIN (\n{of_service}) AS of_service ON of_service.key = tracked.service_key\n\
-             LEFT ANY JOIN (\n{of_user}) AS of_user ON of_user.key = tracked.user_key"
-        )
+        let of_service = || {
+            let which = OF_SERVICE.replace("$events$", events);
+            let of_service = links.replace("$which$", &which);
+            format!(
+                "LEFT ANY JOIN (\n{of_service}) AS of_service ON of_service.key = tracked.service_key"
+            )
+        };
+        let of_user = || {
+            let of_user = links.replace("$which$", NOT_A_PERSON);
+            format!("LEFT ANY JOIN (\n{of_user}) AS of_user ON of_user.key = tracked.user_key")
+        };
+        match self {
+            Self::Unneeded => Vec::new(),
+            Self::OfUsers => vec![of_user()],
+            Self::Joined => vec![of_service(), of_user()],
+        }
     }
 }
 

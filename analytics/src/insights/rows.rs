@@ -14,6 +14,7 @@ const TRACKED: &str = include_str!("../sql/insight_tracked.sql");
 const EVENTS: &str = include_str!("../sql/insight_events.sql");
 const HAS_LINKS: &str =
     "SELECT count() FROM (SELECT 1 FROM identities WHERE workspace_id = {workspace:UUID} LIMIT 1)";
+const HAS_EVENTS: &str = "SELECT count() FROM (SELECT 1 FROM events WHERE $events$ LIMIT 1)";
 
 /// The condition of the events of a question, with further ones.
 fn of_events(further: &str) -> String {
@@ -62,7 +63,7 @@ impl RowsAsked<'_> {
         let mut event_columns = self.event_columns.clone();
         let names = condition::of_names(&self.choices, parameters);
         // The condition may name columns of an event, which are none of the table. A join may hold more than it needs.
-        let mut joins = vec![links.join(&of_events(&names))];
+        let mut joins = links.joins(&of_events(&names));
         let tracked = self.tracked(&names);
         let raw = match self.breakdown {
             None => "''",
@@ -78,10 +79,6 @@ impl RowsAsked<'_> {
         let is_of_people = self.is_of_people();
         let of_people = |sql, other| if is_of_people { sql } else { other };
         let limit = self.members.map(|_| format!("WHERE {}", person::members_condition(links)));
-        let needs_links = match links {
-            Links::Unneeded => "is_internal",
-            Links::Joined => "0",
-        };
         let listed = |columns: &[String]| -> String {
             columns.iter().fold(String::new(), |all, it| all + ",\n        " + it)
         };
@@ -89,9 +86,8 @@ impl RowsAsked<'_> {
             .replace("$identifier$", of_people(person::IDENTIFIER, "''"))
             .replace("$service_key$", of_people(person::SERVICE_KEY, "0"))
             .replace("$user_key$", of_people(person::USER_KEY, "0"))
-            .replace("$is_internal$", of_people(person::IS_INTERNAL, "0"))
+            .replace("$needs_links$", of_people(links.needed(), "0"))
             .replace("$person$", links.person())
-            .replace("$needs_links$", needs_links)
             .replace("$raw$", raw)
             .replace("$columns$", &listed(&self.columns))
             .replace("$event_columns$", &listed(&event_columns))
@@ -121,7 +117,7 @@ impl RowsAsked<'_> {
         }
     }
 
-    /// Whether identifiers have to be joined, as far as is known before the events are read.
+    /// Which identifiers have to be joined, as far as is known before the events are read.
     pub(super) async fn links(
         &self,
         analytics: &Analytics,
@@ -135,7 +131,16 @@ impl RowsAsked<'_> {
             return Ok(Links::Joined);
         }
         let asked = client::read(analytics, HAS_LINKS).param("workspace", workspace.to_string());
-        let found: u64 = asked.fetch_one().await?;
-        Ok(if found > 0 { Links::Joined } else { Links::Unneeded })
+        let linked: u64 = asked.fetch_one().await?;
+        if linked == 0 {
+            return Ok(Links::Unneeded);
+        }
+        let mut parameters = Parameters::default();
+        let names = condition::of_names(&self.choices, &mut parameters);
+        let events = of_events(&format!("{names} AND {}", person::HAS_SERVICE));
+        let sql = HAS_EVENTS.replace("$events$", &events);
+        let asked = parameters.bind(self.bind(workspace, client::read(analytics, &sql)));
+        let of_service: u64 = asked.fetch_one().await?;
+        Ok(if of_service > 0 { Links::Joined } else { Links::OfUsers })
     }
 }

@@ -324,8 +324,11 @@ mod tests {
                 values_max: 3,
                 members: Some(Uuid::nil()),
             };
-            for (links, texts) in [(Links::Unneeded, Texts::Ignored), (Links::Joined, Texts::Read)]
-            {
+            for (links, texts) in [
+                (Links::Unneeded, Texts::Ignored),
+                (Links::OfUsers, Texts::Ignored),
+                (Links::Joined, Texts::Read),
+            ] {
                 let sql = Statement::new(&asked).sql(links, texts, &mut Parameters::default());
                 let is_placeholder = |part: &str| {
                     !part.is_empty() && part.chars().all(|it| it.is_ascii_lowercase() || it == '_')

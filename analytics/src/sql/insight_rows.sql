@@ -7,7 +7,7 @@ SELECT
     at_ms,
     $person$ AS person,
     $raw$ AS raw,
-    $needs_links$ AS needs_links
+    needs_links
     $columns$
 FROM (
     $tracked$

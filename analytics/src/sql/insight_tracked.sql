@@ -4,7 +4,7 @@ SELECT
     $identifier$ AS identifier,
     $service_key$ AS service_key,
     $user_key$ AS user_key,
-    $is_internal$ AS is_internal
+    $needs_links$ AS needs_links
     $event_columns$
 FROM events FINAL
 WHERE $events$

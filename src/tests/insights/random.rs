@@ -39,8 +39,29 @@ fn midnights() -> Vec<i64> {
     MIDNIGHTS.iter().map(|text| ms(text)).collect()
 }
 
+/// The field of an event in which internal ids are sent: identifiers are joined in other ways without `serviceUserId`.
+#[derive(Clone, Copy)]
+enum InternalIdIn {
+    ServiceUserId,
+    UserId,
+}
+
+impl InternalIdIn {
+    fn field(self) -> &'static str {
+        match self {
+            Self::ServiceUserId => "serviceUserId",
+            Self::UserId => "userId",
+        }
+    }
+}
+
 /// Identifiers of a person, each as the fields of an event that carry it.
-async fn identifiers(workspace: &Workspace, dice: &mut StdRng, person: usize) -> Vec<Value> {
+async fn identifiers(
+    workspace: &Workspace,
+    dice: &mut StdRng,
+    person: usize,
+    internal: InternalIdIn,
+) -> Vec<Value> {
     let external = format!("person-{person}");
     match person % 4 {
         // Without a profile: an external id, or an anonymous id alone.
@@ -50,7 +71,7 @@ async fn identifiers(workspace: &Workspace, dice: &mut StdRng, person: usize) ->
             let made =
                 workspace.api.post("/users", &json!({"externalId": external}), 201).await.json();
             let id = made["id"].as_str().unwrap().to_owned();
-            let mut all = vec![json!({"userId": external}), json!({"serviceUserId": id})];
+            let mut all = vec![json!({"userId": external}), json!({internal.field(): id})];
             for device in 0..dice.random_range(0..3) {
                 let anonymous = format!("device-{person}-{device}");
                 link(workspace, &anonymous, &id).await;
@@ -80,12 +101,12 @@ struct World {
 }
 
 /// People and their events: ties in time, repeats, and both sides of midnight.
-async fn world() -> World {
+async fn world(internal: InternalIdIn) -> World {
     let mut dice = StdRng::seed_from_u64(SEED);
     let workspace = Workspace::new().await;
     let mut people = Vec::new();
     for person in 0..PEOPLE {
-        people.push(identifiers(&workspace, &mut dice, person).await);
+        people.push(identifiers(&workspace, &mut dice, person, internal).await);
     }
     let (start, end) = (ms(MIDNIGHTS[0]) - 3_600_000, ms(MIDNIGHTS[6]) + 3_600_000);
     let instants: Vec<i64> = (0..200)
@@ -279,10 +300,20 @@ async fn exports_agree(world: &World) {
 #[tokio::test]
 async fn insights_are_those_of_an_independent_computation() {
     eprintln!("seed {SEED}");
-    let world = world().await;
+    let world = world(InternalIdIn::ServiceUserId).await;
     trends_agree(&world).await;
     breakdowns_agree(&world).await;
     funnels_agree(&world).await;
     retention_agrees(&world).await;
     exports_agree(&world).await;
+}
+
+#[tokio::test]
+async fn insights_of_events_without_service_ids_are_those_of_an_independent_computation() {
+    eprintln!("seed {SEED}");
+    let world = world(InternalIdIn::UserId).await;
+    trends_agree(&world).await;
+    breakdowns_agree(&world).await;
+    funnels_agree(&world).await;
+    retention_agrees(&world).await;
 }

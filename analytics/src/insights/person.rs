@@ -45,7 +45,7 @@ pub(super) enum Links {
     Unneeded,
     /// All but `serviceUserId`, which no event has, as far as is known.
     OfUsers,
-    /// All identifiers of events are joined.
+    /// Those of users, and `serviceUserId` as well.
     Joined,
 }
 

@@ -31,6 +31,8 @@ const CACHE_SHARE: u64 = 32;
 /// The share of the budget that must be free for each thread of a statement, `1/n`; with less, a statement gets fewer
 /// threads. The library asks for a GiB each, so that on a budget of 2 GiB all statements had one thread.
 const THREAD_SHARE: u64 = 32;
+/// The least of it: more threads than memory allows make a statement fail that fewer threads answer.
+const THREAD_BYTES_MIN: u64 = 128 * MIB;
 const MIB: u64 = 1024 * 1024;
 
 const SERVER_FILE: &str = "embedded-config.xml";
@@ -213,7 +215,8 @@ fn arguments(data_dir: &Path, memory_bytes: u64) -> Vec<String> {
     set("compiled_expression_cache_size", 32 * MIB);
     set("mmap_cache_size", 256);
     // Threads.
-    set("max_threads_min_free_memory_per_thread", memory_bytes / THREAD_SHARE);
+    let thread = (memory_bytes / THREAD_SHARE).max(THREAD_BYTES_MIN);
+    set("max_threads_min_free_memory_per_thread", thread);
     set("background_pool_size", u64::from(BACKGROUND_POOL_THREADS));
     set("os_threads_nice_value_merge_mutate", MERGE_NICE);
     set("background_schedule_pool_size", u64::from(BACKGROUND_SCHEDULE_THREADS));
@@ -257,11 +260,18 @@ mod tests {
             "--max_server_memory_usage=1073741824",
             "--max_memory_usage=805306368",
             "--mark_cache_size=33554432",
-            "--max_threads_min_free_memory_per_thread=33554432",
+            "--max_threads_min_free_memory_per_thread=134217728",
             "--async_insert=0",
         ] {
             assert!(arguments.iter().any(|argument| argument == expected), "{expected}");
         }
+    }
+
+    #[test]
+    fn a_thread_of_a_statement_has_a_share_of_a_large_budget() {
+        let arguments = arguments(Path::new("/data"), 16 * 1024 * MIB);
+        let expected = "--max_threads_min_free_memory_per_thread=536870912".to_owned();
+        assert!(arguments.contains(&expected), "{arguments:?}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub enum AnalyticsError {
     /// ClickHouse cannot be reached, or says that it cannot serve now. Trying again may help.
     #[error("clickhouse is unavailable")]
     Unavailable(#[source] clickhouse::error::Error),
+    /// All statements together use the memory that ClickHouse may have. Trying again may help.
+    #[error("clickhouse has no memory to spare")]
+    OutOfMemory(#[source] clickhouse::error::Error),
     /// ClickHouse did not answer in time ([`crate::ReadLimits::time_max`]): it hangs, or is slow. Trying again may help.
     #[error("clickhouse did not answer in time")]
     Late,
@@ -66,6 +69,7 @@ impl AnalyticsError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::OutOfMemory(_) => "out_of_memory",
             Self::Late => "late",
             Self::Busy | Self::TooManyExports(_) => "busy",
             Self::Timeout(_) => "timeout",
@@ -106,6 +110,9 @@ impl From<clickhouse::error::Error> for AnalyticsError {
             Client::TimedOut => Self::Timeout(error),
             Client::BadResponse(text) => match exception_code(text) {
                 Some(code::TIMEOUT_EXCEEDED | code::TOO_SLOW) => Self::Timeout(error),
+                Some(code::MEMORY_LIMIT_EXCEEDED) if is_of_all_statements(text) => {
+                    Self::OutOfMemory(error)
+                }
                 Some(
                     code::TOO_MANY_ROWS
                     | code::TOO_MANY_BYTES
@@ -136,6 +143,12 @@ pub fn exception_code(text: &str) -> Option<u32> {
     after.get(..end)?.parse().ok()
 }
 
+/// Whether the limit that a statement met is the one of the server, not its own.
+/// Source: `MemoryTracker::allocImpl` in `src/Common/MemoryTracker.cpp` of ClickHouse.
+fn is_of_all_statements(text: &str) -> bool {
+    text.contains("(total) memory limit exceeded")
+}
+
 /// True for the bare status lines that the client reports when the answer has no body:
 /// a proxy or a front that has no ClickHouse behind it at the moment.
 fn is_gateway_refusal(text: &str) -> bool {
@@ -157,6 +170,10 @@ mod tests {
             ("Code: 160. DB::Exception: Estimated query execution time", "timeout"),
             ("Code: 158. DB::Exception: Limit for rows to read exceeded", "too_much"),
             ("Code: 241. DB::Exception: Query memory limit exceeded", "too_much"),
+            (
+                "Code: 241. DB::Exception: (total) memory limit exceeded: would use 2 GiB",
+                "out_of_memory",
+            ),
             ("Code: 202. DB::Exception: Too many simultaneous queries", "unavailable"),
             ("503 Service Unavailable", "unavailable"),
             ("Code: 60. DB::Exception: Unknown table expression identifier 'events'", "other"),

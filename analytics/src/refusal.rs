@@ -15,7 +15,10 @@ const EXPORT_RETRY_AFTER: Duration = Duration::from_secs(10);
 impl From<AnalyticsError> for Error {
     fn from(error: AnalyticsError) -> Self {
         match error {
-            AnalyticsError::Unavailable(_) | AnalyticsError::Late | AnalyticsError::Busy => {
+            AnalyticsError::Unavailable(_)
+            | AnalyticsError::OutOfMemory(_)
+            | AnalyticsError::Late
+            | AnalyticsError::Busy => {
                 let cause = Some(anyhow::Error::new(error));
                 Self::Store(StoreFault::Unavailable { store: Store::Clickhouse, cause })
             }

@@ -196,7 +196,14 @@ impl ConversionScan<'_> {
                         self.credit_event(event, touches, found);
                     }
                 }
-                (Err(AnalyticsError::TooMuch(_) | AnalyticsError::Timeout(_)), Some(halves)) => {
+                (
+                    Err(
+                        AnalyticsError::TooMuch(_)
+                        | AnalyticsError::OutOfMemory(_)
+                        | AnalyticsError::Timeout(_),
+                    ),
+                    Some(halves),
+                ) => {
                     by_people = true;
                     left.extend(halves.into_iter().rev().map(|half| (half, halvings - 1)));
                 }

@@ -288,7 +288,10 @@ impl Export {
 fn is_worth_another_try(error: &AnalyticsError) -> bool {
     matches!(
         error,
-        AnalyticsError::Timeout(_) | AnalyticsError::Unavailable(_) | AnalyticsError::Late
+        AnalyticsError::Timeout(_)
+            | AnalyticsError::Unavailable(_)
+            | AnalyticsError::OutOfMemory(_)
+            | AnalyticsError::Late
     )
 }
 

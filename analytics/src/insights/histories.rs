@@ -113,10 +113,11 @@ impl Rows {
         self.people.get(self.taken).copied().map(group_of)
     }
 
-    /// Takes the rows up to the end of a group.
+    /// Takes the next rows, as long as they are of a group.
     fn take(&mut self, group: u64) -> Range<usize> {
         let rest = &self.people[self.taken..];
-        let end = self.taken + rest.partition_point(|person| group_of(*person) <= group);
+        let of_others = rest.iter().position(|person| group_of(*person) != group);
+        let end = self.taken + of_others.unwrap_or(rest.len());
         std::mem::replace(&mut self.taken, end)..end
     }
 
@@ -177,6 +178,7 @@ pub struct HistoryStream<'a> {
     analytics: &'a Analytics,
     workspace: Uuid,
     asked: &'a HistoriesAsked,
+    links: Links,
     blocks: BlockStream,
     /// Rows that were read and not yet shown.
     rows: Rows,
@@ -207,28 +209,35 @@ impl HistoryStream<'_> {
     pub async fn next(&mut self) -> Result<NextHistories, AnalyticsError> {
         let has_labels = self.asked.breakdown.is_some();
         let mut people = Histories::default();
-        let mut of = None;
+        let mut current = None;
         loop {
             if let Some(group) = self.rows.group() {
-                if of.is_some_and(|of| of != group) {
+                if current.is_some_and(|current| current != group) {
                     return Ok(NextHistories::People(people));
                 }
-                of = Some(group);
-                let rows = self.rows.take(group);
-                if self.rows.need_links(rows.clone()) {
-                    self.rows = Rows::default();
-                    self.blocks = open(self.analytics, self.workspace, self.asked, Links::Joined)?;
+                current = Some(group);
+                let range = self.rows.take(group);
+                if self.rows.need_links(range.clone()) {
+                    self.begin_again().await?;
                     return Ok(NextHistories::Again);
                 }
-                people.add(&mut self.rows, rows);
+                people.add(&mut self.rows, range);
                 continue;
             }
             match self.blocks.next().await? {
                 Some(block) => self.rows = Rows::read(&block, has_labels)?,
-                None if of.is_some() => return Ok(NextHistories::People(people)),
+                None if current.is_some() => return Ok(NextHistories::People(people)),
                 None => return Ok(NextHistories::End),
             }
         }
+    }
+
+    async fn begin_again(&mut self) -> Result<(), AnalyticsError> {
+        let Self { analytics, workspace, asked, links, .. } = *self;
+        self.links = rows(asked).further_links(analytics, workspace, links).await?;
+        self.blocks = open(analytics, workspace, asked, self.links)?;
+        self.rows = Rows::default();
+        Ok(())
     }
 }
 
@@ -248,7 +257,7 @@ pub async fn histories<'a>(
 ) -> Result<HistoryStream<'a>, AnalyticsError> {
     let links = rows(asked).links(analytics, workspace).await?;
     let blocks = open(analytics, workspace, asked, links)?;
-    Ok(HistoryStream { analytics, workspace, asked, blocks, rows: Rows::default() })
+    Ok(HistoryStream { analytics, workspace, asked, links, blocks, rows: Rows::default() })
 }
 
 fn rows(asked: &HistoriesAsked) -> RowsAsked<'_> {
@@ -322,6 +331,16 @@ mod tests {
     }
 
     #[test]
+    fn rows_out_of_order_are_taken_as_groups_of_their_own() {
+        let mut rows = Rows { people: vec![u64::MAX, 1, u64::MAX], ..Rows::default() };
+        for (group, range) in [(63, 0..1), (0, 1..2), (63, 2..3)] {
+            assert_eq!(rows.group(), Some(group));
+            assert_eq!(rows.take(group), range);
+        }
+        assert_eq!(rows.group(), None);
+    }
+
+    #[test]
     fn events_of_a_person_are_shown_together_by_time() {
         let event = |at_ms: u64| at_ms << CHOICE_BITS | 1;
         let text = |text: &str| Some(text.to_owned());
@@ -331,17 +350,26 @@ mod tests {
             labels: vec![text("x"), None, text(""), text("y"), text("z")],
             taken: 0,
         };
-        let mut people = Histories::default();
-        let range = rows.take(0);
-        people.add(&mut rows, range);
-        assert_eq!(rows.group(), Some(63), "the last row is of another group");
         let mut shown = Vec::new();
-        people.each(|history| {
-            let of = |place: usize| {
-                (history.events[place].at_ms, history.label(place).map(str::to_owned))
-            };
-            shown.push([of(0), of(1)]);
-        });
-        assert_eq!(shown, [[(2, None), (9, text("y"))], [(1, text("")), (3, text("x"))]]);
+        for group in [0, 63] {
+            assert_eq!(rows.group(), Some(group));
+            let mut people = Histories::default();
+            let range = rows.take(group);
+            people.add(&mut rows, range);
+            people.each(|history| {
+                let times = history.events.iter().map(|it| it.at_ms);
+                let labels = (0..).map(|place| history.label(place).map(str::to_owned));
+                shown.push(times.zip(labels).collect::<Vec<_>>());
+            });
+        }
+        assert_eq!(rows.group(), None);
+        assert_eq!(
+            shown,
+            [
+                vec![(2, None), (9, text("y"))],
+                vec![(1, text("")), (3, text("x"))],
+                vec![(4, text("z"))]
+            ]
+        );
     }
 }

@@ -36,7 +36,7 @@ const NOT_A_PERSON: &str = "place != 1";
 const IS_INTERNAL: &str =
     "service_user_id != '' OR length(user_id) = 24 AND match(user_id, '^[0-9a-f]{24}\\\\z')";
 /// Whether an event has a `serviceUserId`.
-pub(super) const HAS_SERVICE: &str = "service_user_id != ''";
+pub(super) const HAS_SERVICE_ID: &str = "service_user_id != ''";
 
 /// Which identifiers are joined with the profiles they are linked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub(super) enum Links {
     /// None: no identifier is linked to another, as far as is known.
     Unneeded,
     /// All but `serviceUserId`, which no event has, as far as is known.
-    OfUsers,
-    /// Those of users, and `serviceUserId` as well.
+    WithoutServiceIds,
+    /// All.
     Joined,
 }
 
@@ -54,7 +54,9 @@ impl Links {
     pub(super) fn person(self) -> &'static str {
         match self {
             Self::Unneeded => "cityHash64(identifier)",
-            Self::OfUsers => "if(of_user.person != 0, of_user.person, cityHash64(identifier))",
+            Self::WithoutServiceIds => {
+                "if(of_user.person != 0, of_user.person, cityHash64(identifier))"
+            }
             Self::Joined => {
                 "multiIf(of_service.person != 0, of_service.person, of_user.person != 0, of_user.person, cityHash64(identifier))"
             }
@@ -65,7 +67,7 @@ impl Links {
     pub(super) fn needed(self) -> &'static str {
         match self {
             Self::Unneeded => IS_INTERNAL,
-            Self::OfUsers => HAS_SERVICE,
+            Self::WithoutServiceIds => HAS_SERVICE_ID,
             Self::Joined => "0",
         }
     }
@@ -86,7 +88,7 @@ impl Links {
         };
         match self {
             Self::Unneeded => Vec::new(),
-            Self::OfUsers => vec![of_user()],
+            Self::WithoutServiceIds => vec![of_user()],
             Self::Joined => vec![of_service(), of_user()],
         }
     }

@@ -14,7 +14,7 @@ const TRACKED: &str = include_str!("../sql/insight_tracked.sql");
 const EVENTS: &str = include_str!("../sql/insight_events.sql");
 const HAS_LINKS: &str =
     "SELECT count() FROM (SELECT 1 FROM identities WHERE workspace_id = {workspace:UUID} LIMIT 1)";
-const HAS_EVENTS: &str = "SELECT count() FROM (SELECT 1 FROM events WHERE $events$ LIMIT 1)";
+const HAS_SERVICE_IDS: &str = "SELECT count() FROM (SELECT 1 FROM events WHERE $events$ LIMIT 1)";
 
 /// The condition of the events of a question, with further ones.
 fn of_events(further: &str) -> String {
@@ -133,14 +133,37 @@ impl RowsAsked<'_> {
         let asked = client::read(analytics, HAS_LINKS).param("workspace", workspace.to_string());
         let linked: u64 = asked.fetch_one().await?;
         if linked == 0 {
-            return Ok(Links::Unneeded);
+            Ok(Links::Unneeded)
+        } else {
+            self.needed_links(analytics, workspace).await
         }
+    }
+
+    /// Which identifiers have to be joined after rows came in need of more than these.
+    pub(super) async fn further_links(
+        &self,
+        analytics: &Analytics,
+        workspace: Uuid,
+        links: Links,
+    ) -> Result<Links, AnalyticsError> {
+        match links {
+            Links::Unneeded => self.needed_links(analytics, workspace).await,
+            Links::WithoutServiceIds | Links::Joined => Ok(Links::Joined),
+        }
+    }
+
+    /// Which identifiers have to be joined where some are linked.
+    async fn needed_links(
+        &self,
+        analytics: &Analytics,
+        workspace: Uuid,
+    ) -> Result<Links, AnalyticsError> {
         let mut parameters = Parameters::default();
         let names = condition::of_names(&self.choices, &mut parameters);
-        let events = of_events(&format!("{names} AND {}", person::HAS_SERVICE));
-        let sql = HAS_EVENTS.replace("$events$", &events);
+        let events = of_events(&format!("{names} AND {}", person::HAS_SERVICE_ID));
+        let sql = HAS_SERVICE_IDS.replace("$events$", &events);
         let asked = parameters.bind(self.bind(workspace, client::read(analytics, &sql)));
-        let of_service: u64 = asked.fetch_one().await?;
-        Ok(if of_service > 0 { Links::Joined } else { Links::OfUsers })
+        let with_service_ids: u64 = asked.fetch_one().await?;
+        Ok(if with_service_ids > 0 { Links::Joined } else { Links::WithoutServiceIds })
     }
 }

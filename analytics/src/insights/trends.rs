@@ -113,7 +113,7 @@ pub async fn trend(
             return found.into_iter().map(|row| statement.row(row)).collect();
         }
         if needs_links {
-            links = Links::Joined;
+            links = statement.rows.further_links(analytics, workspace, links).await?;
         }
         if needs_texts {
             texts = Texts::Read;
@@ -326,7 +326,7 @@ mod tests {
             };
             for (links, texts) in [
                 (Links::Unneeded, Texts::Ignored),
-                (Links::OfUsers, Texts::Ignored),
+                (Links::WithoutServiceIds, Texts::Ignored),
                 (Links::Joined, Texts::Read),
             ] {
                 let sql = Statement::new(&asked).sql(links, texts, &mut Parameters::default());

@@ -4,6 +4,7 @@ mod anonymous;
 mod exact;
 mod exports;
 mod fixture;
+mod linked;
 mod lists;
 mod messages;
 mod orders;

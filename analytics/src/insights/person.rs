@@ -45,7 +45,7 @@ pub(super) enum Links {
     Unneeded,
     /// All but `serviceUserId`, which no event has, as far as is known.
     WithoutServiceIds,
-    /// All.
+    /// All identifiers, `serviceUserId` among them.
     Joined,
 }
 

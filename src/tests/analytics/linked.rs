@@ -76,16 +76,16 @@ fn asked() -> HistoriesAsked {
     }
 }
 
-/// What an answer has shown so far.
+/// What was read of an answer so far.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shown {
+struct HistoriesRead {
     /// How many people have so many events.
     people: BTreeMap<usize, usize>,
     /// How often it began again.
     again: u32,
 }
 
-impl Shown {
+impl HistoriesRead {
     /// Reads until the answer begins again; false at its end.
     async fn read_until_again(&mut self, stream: &mut HistoryStream<'_>) -> bool {
         loop {
@@ -109,8 +109,8 @@ impl Shown {
 }
 
 /// A person with so many events, and how often the answer began again.
-fn one_person(events: usize, again: u32) -> Shown {
-    Shown { people: BTreeMap::from([(events, 1)]), again }
+fn one_person(events: usize, again: u32) -> HistoriesRead {
+    HistoriesRead { people: BTreeMap::from([(events, 1)]), again }
 }
 
 #[tokio::test]
@@ -119,11 +119,11 @@ async fn events_without_internal_ids_are_joined_with_nothing_until_there_are_lin
     world.track(&[world.of_user("ann"), world.of_device("phone")]).await;
     let asked = asked();
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
-    let apart = Shown { people: BTreeMap::from([(1, 2)]), again: 0 };
-    assert_eq!(Shown::default().read(&mut stream).await, apart);
+    let apart = HistoriesRead { people: BTreeMap::from([(1, 2)]), again: 0 };
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, apart);
     world.link("phone").await;
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
-    assert_eq!(Shown::default().read(&mut stream).await, one_person(2, 0));
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, one_person(2, 0));
 }
 
 #[tokio::test]
@@ -132,11 +132,11 @@ async fn an_internal_id_in_user_id_needs_a_join_but_not_the_one_of_service_ids()
     world.track(&[world.of_user("ann"), world.of_user(ANN)]).await;
     let asked = asked();
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
-    let mut shown = Shown::default();
-    assert!(shown.read_until_again(&mut stream).await);
+    let mut answer = HistoriesRead::default();
+    assert!(answer.read_until_again(&mut stream).await);
     // With the join of service ids this event would be found at once.
     world.track(&[world.of_service_id(ANN)]).await;
-    assert_eq!(shown.read(&mut stream).await, one_person(3, 2));
+    assert_eq!(answer.read(&mut stream).await, one_person(3, 2));
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn service_ids_are_joined_from_the_start_where_events_have_any() {
     world.track(&[world.of_user("ann"), world.of_service_id(ANN), world.of_device("phone")]).await;
     let asked = asked();
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
-    assert_eq!(Shown::default().read(&mut stream).await, one_person(3, 0));
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, one_person(3, 0));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn the_first_service_id_that_arrives_while_a_question_is_asked_makes_it_be
     let asked = asked();
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
     world.track(&[world.of_service_id(ANN)]).await;
-    assert_eq!(Shown::default().read(&mut stream).await, one_person(3, 1));
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, one_person(3, 1));
 }
 
 #[tokio::test]
@@ -177,6 +177,6 @@ async fn people_are_whole_where_their_events_come_in_several_blocks() {
     run(&world.analytics, &rows).await;
     let asked = asked();
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
-    let all = Shown { people: BTreeMap::from([(EVENTS, PEOPLE)]), again: 0 };
-    assert_eq!(Shown::default().read(&mut stream).await, all);
+    let all = HistoriesRead { people: BTreeMap::from([(EVENTS, PEOPLE)]), again: 0 };
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, all);
 }

@@ -63,6 +63,41 @@ async fn clickhouse_has_every_link_and_where_merges_moved_it() {
     assert!(metrics.contains("millrace_identity_mirror_lag_seconds"), "{metrics}");
 }
 
+/// The queue has a row of 50 versions, and 50 of 100. The row that reaches 5,000 belongs to the page, which is then more than
+/// one statement to ClickHouse stores.
+#[tokio::test]
+async fn a_page_of_more_rows_than_a_statement_stores_is_copied_whole() {
+    const PROFILES: usize = 6;
+    const LINKS: usize = 5_050;
+    let workspace = Workspace::new().await;
+    let id = workspace.id.uuid();
+    let mut profiles = Vec::new();
+    for number in 0..PROFILES {
+        profiles.push(profile(&workspace, &format!("person-{number}")).await);
+    }
+    let wishes = (0..LINKS).map(|n| Wish::new(&format!("device-{n}"), &profiles[n % PROFILES]));
+    link_all(workspace.id, wishes.collect()).await;
+    until_copied(id, LINKS).await;
+    let (db, other) = (server().db(), profile(&workspace, "other").await);
+    server()
+        .on(async move {
+            let mut tx = db.begin().await.unwrap();
+            for which in
+                ["in (select id from identity where workspace_id = $1 limit 50)", "like 'device-%'"]
+            {
+                let sql = format!(
+                    "update identity set user_id = decode($2, 'hex'), version = default
+                     where workspace_id = $1 and user_id <> decode($2, 'hex') and id {which}"
+                );
+                let sql = sqlx::query(AssertSqlSafe(sql)).bind(id).bind(&other);
+                sql.execute(&mut *tx).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        })
+        .await;
+    until_copied(id, LINKS).await;
+}
+
 /// Rows of the queue.
 async fn queued(workspace: Uuid) -> i64 {
     let (db, sql) = (server().db(), "select count(*) from identity_change where workspace_id = $1");
@@ -81,10 +116,16 @@ async fn until_none_is_queued(workspace: Uuid) {
 async fn versions_that_no_identifier_has_any_more_leave_the_queue() {
     let workspace = Workspace::new().await;
     let (db, id) = (server().db(), workspace.id.uuid());
-    let sql = "insert into identity_change (version, workspace_id)
-               select -(random() * 1e15)::bigint - n, $1 from generate_series(1, 3) n";
-    server().on(async move { sqlx::query(sql).bind(id).execute(&db).await.unwrap() }).await;
-    until_none_is_queued(id).await;
+    for versions in ["null", "array[-(random() * 1e15)::bigint, -(random() * 1e15)::bigint]"] {
+        let db = db.clone();
+        let sql = format!(
+            "insert into identity_change (version, workspace_id, versions)
+             select -(random() * 1e15)::bigint - n, $1, {versions} from generate_series(1, 3) n"
+        );
+        let sql = AssertSqlSafe(sql);
+        server().on(async move { sqlx::query(sql).bind(id).execute(&db).await.unwrap() }).await;
+        until_none_is_queued(id).await;
+    }
 }
 
 #[tokio::test]
@@ -92,8 +133,8 @@ async fn only_a_new_version_is_queued() {
     let workspace = Workspace::new().await;
     let id = workspace.id.uuid();
     let ann = profile(&workspace, "ann").await;
-    link_all(workspace.id, (0..5).map(|n| Wish::new(&format!("a{n}"), &ann)).collect()).await;
-    until_copied(id, 5).await;
+    link_all(workspace.id, (0..205).map(|n| Wish::new(&format!("a{n}"), &ann)).collect()).await;
+    until_copied(id, 205).await;
     until_none_is_queued(id).await;
     let db = server().db();
     let (unchanged, changed) = server()
@@ -103,14 +144,15 @@ async fn only_a_new_version_is_queued() {
             for change in ["linked_at = linked_at", "version = default"] {
                 let sql = format!("update identity set {change} where workspace_id = $1");
                 sqlx::query(AssertSqlSafe(sql)).bind(id).execute(&mut *tx).await.unwrap();
-                let sql = "select count(*) from identity_change where workspace_id = $1";
-                let count: i64 =
-                    sqlx::query_scalar(sql).bind(id).fetch_one(&mut *tx).await.unwrap();
-                queued.push(count);
+                let sql = "select cardinality(versions), version = (select max(v) from unnest(versions) v)
+                           from identity_change where workspace_id = $1 order by 1";
+                let rows: Vec<(Option<i32>, Option<bool>)> =
+                    sqlx::query_as(sql).bind(id).fetch_all(&mut *tx).await.unwrap();
+                queued.push(rows);
             }
-            (queued[0], queued[1])
+            (queued.remove(0), queued.remove(0))
         })
         .await;
-    assert_eq!(unchanged, 0);
-    assert_eq!(changed, 5);
+    assert_eq!(unchanged, []);
+    assert_eq!(changed, [5, 100, 100].map(|versions| (Some(versions), Some(true))));
 }

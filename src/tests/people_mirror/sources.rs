@@ -3,11 +3,11 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::copied;
+use super::{COPIED_MAX, Stores, copied};
 use crate::{
     campaigns::{call, id, made, put, triggered},
     identity::{link, merge},
-    kit::{Workspace, server},
+    kit::{Workspace, eventually, server},
 };
 
 async fn profile(workspace: &Workspace, body: &Value) -> String {
@@ -36,6 +36,52 @@ async fn list(workspace: &Workspace, name: &str) -> String {
         .await
         .json();
     made["id"].as_str().unwrap().to_owned()
+}
+
+/// More profiles than a batch copies at most, and no multiple of the profiles that a row of the queue has.
+#[tokio::test]
+async fn profiles_of_one_statement_are_queued_by_the_hundred_and_all_copied() {
+    let workspace = Workspace::new().await;
+    let (db, id) = (server().db(), workspace.id.uuid());
+    let insert = "insert into users (workspace_id, id, external_id, attributes, created_at, updated_at)
+                  select $1, decode(lpad(to_hex(n), 24, '0'), 'hex'), 'person-' || n, '{}', now(), now()
+                  from generate_series(1, 5205) n";
+    let queued = "select cardinality(user_ids), count(*) from people_change where workspace_id = $1
+                  group by 1 order by 1";
+    let rows: Vec<(i32, i64)> = server()
+        .on(async move {
+            let mut tx = db.begin().await.unwrap();
+            sqlx::query(insert).bind(id).execute(&mut *tx).await.unwrap();
+            let rows = sqlx::query_as(queued).bind(id).fetch_all(&mut *tx).await.unwrap();
+            tx.commit().await.unwrap();
+            rows
+        })
+        .await;
+    assert_eq!(rows, [(5, 1), (100, 52)]);
+    Stores::shared().until_equal(Some(id), COPIED_MAX).await;
+}
+
+/// Rows from before migration 76, and of statements that were under way then.
+#[tokio::test]
+async fn a_row_of_one_profile_leaves_the_queue() {
+    let workspace = Workspace::new().await;
+    let (db, id) = (server().db(), workspace.id.uuid());
+    let ann = profile(&workspace, &json!({"externalId": "ann"})).await;
+    let insert = "insert into people_change (workspace_id, user_id) values ($1, decode($2, 'hex'))";
+    server()
+        .on(async move {
+            sqlx::query(insert).bind(id).bind(&ann).execute(&db).await.unwrap();
+        })
+        .await;
+    eventually("the queue is empty", async || {
+        let db = server().db();
+        let sql = "select count(*) from people_change where workspace_id = $1";
+        let queued: i64 = server()
+            .on(async move { sqlx::query_scalar(sql).bind(id).fetch_one(&db).await.unwrap() })
+            .await;
+        (queued == 0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

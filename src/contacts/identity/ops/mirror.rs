@@ -41,14 +41,14 @@ async fn copy_page(services: &Services) -> Result<usize> {
     let limit = i64::try_from(ROWS_MAX).unwrap_or(i64::MAX);
     let page = store::waiting(services.db(), limit).await?;
     metrics_catalogue::IDENTITY_MIRROR_LAG_SECONDS.set(page.seconds_behind);
-    if page.versions.is_empty() {
+    if page.queued.is_empty() {
         return Ok(0);
     }
-    if !page.rows.is_empty() {
-        identities::store(services.analytics(), &page.rows).await?;
+    for rows in page.rows.chunks(ROWS_MAX) {
+        identities::store(services.analytics(), rows).await?;
     }
-    store::forget(services.db(), &page.versions).await?;
-    Ok(page.versions.len())
+    store::forget(services.db(), &page.queued).await?;
+    Ok(page.version_count)
 }
 
 /// Has all identifiers copied again, to a ClickHouse that has none: of a database that was restored from a backup.

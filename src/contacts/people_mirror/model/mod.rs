@@ -28,6 +28,8 @@ pub(crate) struct CampaignKey {
 pub(crate) struct Changes {
     pub(crate) people: BTreeSet<ProfileKey>,
     pub(crate) people_rows: Vec<i64>,
+    /// How many changes of profiles these rows have.
+    pub(crate) change_count: usize,
     pub(crate) campaigns: BTreeSet<CampaignKey>,
     pub(crate) campaign_rows: Vec<i64>,
 }

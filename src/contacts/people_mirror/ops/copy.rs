@@ -22,8 +22,8 @@ use crate::{
     store,
 };
 
-/// Most changes of one batch, of profiles and of campaigns.
-const CHANGES_MAX: i64 = 5_000;
+/// A batch has so many changes of campaigns at most, and ends with the row that reaches so many of profiles.
+const CHANGES_MAX: usize = 5_000;
 /// Profiles of one batch of a copy of everything.
 const REBUILD_PAGE: i64 = 10_000;
 
@@ -53,9 +53,10 @@ pub(super) async fn copy_batch(stores: &MirrorStores) -> Result<Batch> {
         store::versions::raise(db, people::newest_version(analytics).await?).await?;
     }
     let version = store::versions::next(db).await?;
-    let mut changes = store::changes::oldest(&mut tx, CHANGES_MAX).await?;
-    let is_full = |rows: &[i64]| i64::try_from(rows.len()).is_ok_and(|rows| rows >= CHANGES_MAX);
-    let has_room = !is_full(&changes.people_rows) && !is_full(&changes.campaign_rows);
+    let limit = i64::try_from(CHANGES_MAX).unwrap_or(i64::MAX);
+    let mut changes = store::changes::oldest(&mut tx, limit).await?;
+    let has_room =
+        [changes.change_count, changes.campaign_rows.len()].iter().all(|it| *it < CHANGES_MAX);
     let step = match &rebuild {
         Some(rebuild) if has_room => Some(next_step(&mut tx, rebuild, version).await?),
         _ => None,

@@ -31,18 +31,28 @@ pub(crate) async fn waiting(db: &PgPool) -> Result<Waiting> {
     Ok(row)
 }
 
-/// The oldest changes, so many rows of each kind at most.
+/// The oldest changes: campaigns up to the limit, and of profiles the rows before which there are fewer than the limit.
 pub(crate) async fn oldest(tx: &mut PgConnection, limit: i64) -> Result<Changes> {
     let mut changes = Changes::default();
     let people = sqlx::query!(
-        "select seq, workspace_id, user_id from people_change order by seq limit $1",
+        r#"select seq as "seq!", workspace_id as "workspace_id!", user_id, user_ids
+           from (
+               select *, sum(coalesce(cardinality(user_ids), 1))
+                   over (order by seq rows between unbounded preceding and 1 preceding) as before
+               from (select * from people_change order by seq limit $1) o
+           ) c
+           where coalesce(before, 0) < $1
+           order by seq"#,
         limit
     )
     .fetch_all(&mut *tx)
     .await?;
     for row in people {
-        let user = user_id(&row.user_id)?;
-        changes.people.insert(ProfileKey { workspace: row.workspace_id, user });
+        for user in row.user_ids.into_iter().flatten().chain(row.user_id) {
+            let user = user_id(&user)?;
+            changes.people.insert(ProfileKey { workspace: row.workspace_id, user });
+            changes.change_count += 1;
+        }
         changes.people_rows.push(row.seq);
     }
     let campaigns = sqlx::query!(

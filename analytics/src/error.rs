@@ -144,9 +144,11 @@ pub fn exception_code(text: &str) -> Option<u32> {
 }
 
 /// Whether the limit that a statement met is the one of the server, not its own.
-/// Source: `MemoryTracker::allocImpl` in `src/Common/MemoryTracker.cpp` of ClickHouse.
+/// Source: `MemoryTracker::allocImpl` in `src/Common/MemoryTracker.cpp` of ClickHouse, and of older releases.
 fn is_of_all_statements(text: &str) -> bool {
-    text.contains("(total) memory limit exceeded")
+    ["(total) memory limit exceeded", "Memory limit (total) exceeded"]
+        .iter()
+        .any(|of_server| text.contains(of_server))
 }
 
 /// True for the bare status lines that the client reports when the answer has no body:
@@ -170,6 +172,10 @@ mod tests {
             ("Code: 160. DB::Exception: Estimated query execution time", "timeout"),
             ("Code: 158. DB::Exception: Limit for rows to read exceeded", "too_much"),
             ("Code: 241. DB::Exception: Query memory limit exceeded", "too_much"),
+            (
+                "Code: 241. DB::Exception: Memory limit (total) exceeded: would use 2 GiB",
+                "out_of_memory",
+            ),
             (
                 "Code: 241. DB::Exception: (total) memory limit exceeded: would use 2 GiB",
                 "out_of_memory",

@@ -95,7 +95,11 @@ impl Clocks {
 /// alone counts, which is right as long as it was right before.
 async fn newest_arrival(app: &App) -> Result<u64, AnalyticsError> {
     match events::newest_arrival(app.analytics()).await {
-        Err(error @ (AnalyticsError::Timeout(_) | AnalyticsError::TooMuch(_))) => {
+        Err(
+            error @ (AnalyticsError::Timeout(_)
+            | AnalyticsError::TooMuch(_)
+            | AnalyticsError::OutOfMemory(_)),
+        ) => {
             tracing::warn!(%error, "the newest stored event is not known; arrival numbers follow ClickHouse's clock only");
             Ok(0)
         }

@@ -31,7 +31,7 @@ const CACHE_SHARE: u64 = 32;
 /// The share of the budget that must be free for each thread of a statement, `1/n`; with less, a statement gets fewer
 /// threads. The library asks for a GiB each, so that on a budget of 2 GiB all statements had one thread.
 const THREAD_SHARE: u64 = 32;
-/// The least of it: more threads than memory allows make a statement fail that fewer threads answer.
+/// The least free memory for each thread: with more threads than memory allows, a statement fails that fewer threads answer.
 const THREAD_BYTES_MIN: u64 = 128 * MIB;
 const MIB: u64 = 1024 * 1024;
 

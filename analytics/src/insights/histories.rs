@@ -179,7 +179,8 @@ pub struct HistoryStream<'a> {
     workspace: Uuid,
     asked: &'a HistoriesAsked,
     links: Links,
-    blocks: BlockStream,
+    /// None once it is over.
+    blocks: Option<BlockStream>,
     /// Rows that were read and not yet shown.
     rows: Rows,
 }
@@ -224,7 +225,11 @@ impl HistoryStream<'_> {
                 people.add(&mut self.rows, range);
                 continue;
             }
-            match self.blocks.next().await? {
+            let block = match &mut self.blocks {
+                Some(blocks) => blocks.next().await?,
+                None => None,
+            };
+            match block {
                 Some(block) => self.rows = Rows::read(&block, has_labels)?,
                 None if current.is_some() => return Ok(NextHistories::People(people)),
                 None => return Ok(NextHistories::End),
@@ -234,9 +239,11 @@ impl HistoryStream<'_> {
 
     async fn begin_again(&mut self) -> Result<(), AnalyticsError> {
         let Self { analytics, workspace, asked, links, .. } = *self;
-        self.links = rows(asked).further_links(analytics, workspace, links).await?;
-        self.blocks = open(analytics, workspace, asked, self.links)?;
         self.rows = Rows::default();
+        // It holds one of few places for questions, and further links are a question of their own.
+        self.blocks = None;
+        self.links = rows(asked).further_links(analytics, workspace, links).await?;
+        self.blocks = Some(open(analytics, workspace, asked, self.links)?);
         Ok(())
     }
 }
@@ -256,7 +263,7 @@ pub async fn histories<'a>(
     asked: &'a HistoriesAsked,
 ) -> Result<HistoryStream<'a>, AnalyticsError> {
     let links = rows(asked).links(analytics, workspace).await?;
-    let blocks = open(analytics, workspace, asked, links)?;
+    let blocks = Some(open(analytics, workspace, asked, links)?);
     Ok(HistoryStream { analytics, workspace, asked, links, blocks, rows: Rows::default() })
 }
 

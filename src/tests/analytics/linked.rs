@@ -1,9 +1,9 @@
 //! Joins of identifiers with profiles: with which a question begins, and when it begins again with more.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use analytics::{
-    Analytics,
+    Analytics, ReadLimits,
     identities::{self, IdentityRow},
     insights::{EventChoice, HistoriesAsked, HistoryStream, NextHistories, Span, histories},
 };
@@ -13,6 +13,8 @@ use uuid::Uuid;
 use super::fixture::{Event, event, insert, insert_into, ms, run};
 use crate::kit;
 
+/// How long a question may wait for a place before a test fails.
+const TIME_MAX: Duration = Duration::from_mins(2);
 const AT: &str = "2026-03-01T12:00:00Z";
 /// The bytes of an internal id, all of them ASCII, so that they can be written as text.
 const ANN_BYTES: &str = "person-ann-1";
@@ -137,6 +139,17 @@ async fn an_internal_id_in_user_id_needs_a_join_but_not_the_one_of_service_ids()
     // With the join of service ids this event would be found at once.
     world.track(&[world.of_service_id(ANN)]).await;
     assert_eq!(answer.read(&mut stream).await, one_person(3, 2));
+}
+
+#[tokio::test]
+async fn a_question_that_begins_again_needs_one_place_among_all_questions() {
+    let world = World::new().await;
+    world.track(&[world.of_user("ann"), world.of_user(ANN)]).await;
+    let limits = ReadLimits { queries_max: 1, time_max: TIME_MAX, ..ReadLimits::default() };
+    let analytics = world.analytics.clone().with_limits(limits);
+    let asked = asked();
+    let mut stream = histories(&analytics, world.workspace, &asked).await.unwrap();
+    assert_eq!(HistoriesRead::default().read(&mut stream).await, one_person(2, 1));
 }
 
 #[tokio::test]

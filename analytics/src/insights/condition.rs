@@ -18,13 +18,17 @@ pub struct EventChoice {
 impl EventChoice {
     /// The condition of the choice.
     pub(super) fn sql(&self, parameters: &mut Parameters) -> String {
-        let name = self.event_name.as_ref().map(|name| {
-            let name = parameters.text(name);
-            format!("event_name = {name}")
-        });
+        let tests = self.tests_sql(parameters);
+        match &self.event_name {
+            Some(name) => format!("event_name = {} AND {tests}", parameters.text(name)),
+            None => tests,
+        }
+    }
+
+    /// Its condition for events of its name.
+    pub(super) fn tests_sql(&self, parameters: &mut Parameters) -> String {
         let tests: Vec<String> = self.tests.iter().map(|it| it.sql(parameters)).collect();
-        let all: Vec<String> = name.into_iter().chain(tests).collect();
-        if all.is_empty() { "1".to_owned() } else { all.join(" AND ") }
+        if tests.is_empty() { "1".to_owned() } else { tests.join(" AND ") }
     }
 }
 

@@ -35,6 +35,8 @@ const NOT_A_PERSON: &str = "place != 1";
 /// Whether an event is tracked by what may be an internal id.
 const IS_INTERNAL: &str =
     "service_user_id != '' OR length(user_id) = 24 AND match(user_id, '^[0-9a-f]{24}\\\\z')";
+/// A condition that is true of no event.
+pub(super) const NEVER: &str = "0";
 /// Whether an event has a `serviceUserId`.
 pub(super) const HAS_SERVICE_ID: &str = "service_user_id != ''";
 
@@ -68,7 +70,7 @@ impl Links {
         match self {
             Self::Unneeded => IS_INTERNAL,
             Self::WithoutServiceIds => HAS_SERVICE_ID,
-            Self::Joined => "0",
+            Self::Joined => NEVER,
         }
     }
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{
     Breakdown, BreakdownSource, EventChoice, Span, condition,
     parameters::Parameters,
-    person::{self, Links},
+    person::{self, Links, NEVER},
 };
 use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
@@ -19,6 +19,11 @@ const HAS_SERVICE_IDS: &str = "SELECT count() FROM (SELECT 1 FROM events WHERE $
 /// The condition of the events of a question, with further ones.
 fn of_events(further: &str) -> String {
     without_question(EVENTS).replace("$and$", further)
+}
+
+/// Whether a condition is true of any row, as an aggregate. A constant is not aggregated: that would take time for each row.
+pub(super) fn true_of_any(condition: &str) -> String {
+    if condition == NEVER { "toUInt8(0)".to_owned() } else { format!("toUInt8(max({condition}))") }
 }
 
 /// A fragment without its first line, which says what it is.
@@ -86,7 +91,7 @@ impl RowsAsked<'_> {
             .replace("$identifier$", of_people(person::IDENTIFIER, "''"))
             .replace("$service_key$", of_people(person::SERVICE_KEY, "0"))
             .replace("$user_key$", of_people(person::USER_KEY, "0"))
-            .replace("$needs_links$", of_people(links.needed(), "0"))
+            .replace("$needs_links$", of_people(links.needed(), NEVER))
             .replace("$person$", links.person())
             .replace("$raw$", raw)
             .replace("$columns$", &listed(&self.columns))
@@ -115,6 +120,12 @@ impl RowsAsked<'_> {
             Some(question) => query.param("question", question.to_string()),
             None => query,
         }
+    }
+
+    /// Whether any of some rows needs a join that is left out, as an aggregate: of each row only where one can.
+    pub(super) fn any_needs_links(&self, links: Links) -> String {
+        let needed = if self.is_of_people() { links.needed() } else { NEVER };
+        true_of_any(if needed == NEVER { NEVER } else { "needs_links" })
     }
 
     /// Which identifiers have to be joined, as far as is known before the events are read.
@@ -152,7 +163,7 @@ impl RowsAsked<'_> {
         }
     }
 
-    /// Which identifiers have to be joined where some are linked.
+    /// Which identifiers have to be joined, once some have to be.
     async fn needed_links(
         &self,
         analytics: &Analytics,

@@ -8,9 +8,9 @@ use super::{
     Breakdown, EventChoice, Metric, Span,
     breakdown::LABEL,
     parameters::{Parameters, Value},
-    person::Links,
+    person::{Links, NEVER},
     property::{JsonLocation, readings},
-    rows::RowsAsked,
+    rows::{RowsAsked, true_of_any},
     unique,
 };
 use crate::{
@@ -147,7 +147,7 @@ impl<'a> Statement<'a> {
             breakdown: asked.breakdown.as_ref(),
             members: asked.members,
             event_columns: Vec::new(),
-            columns: vec!["interval_ms".to_owned(), "is_compared".to_owned()],
+            columns: vec!["interval_ms".to_owned()],
             condition: String::new(),
         };
         Self { asked, rows }
@@ -157,13 +157,12 @@ impl<'a> Statement<'a> {
         let asked = self.asked;
         let start = parameters.add(Value::Integer(asked.span.start_ms));
         let mut rows = self.rows.clone();
-        rows.event_columns = vec![
-            format!("{} AS interval_ms", interval(&asked.starts_ms, parameters)),
-            match asked.compared {
-                Some(_) => format!("toUInt8(at_ms < {start}) AS is_compared"),
-                None => "toUInt8(0) AS is_compared".to_owned(),
-            },
-        ];
+        rows.event_columns =
+            vec![format!("{} AS interval_ms", interval(&asked.starts_ms, parameters))];
+        if asked.compared.is_some() {
+            rows.event_columns.push(format!("toUInt8(at_ms < {start}) AS is_compared"));
+            rows.columns.push("is_compared".to_owned());
+        }
         if let Some(field) = &asked.field {
             rows.event_columns.extend(number(field, texts, parameters));
             rows.columns.extend(["number", "number_found"].map(str::to_owned));
@@ -172,17 +171,30 @@ impl<'a> Statement<'a> {
             let end = parameters.add(Value::Integer(compared.end_ms));
             format!(" AND (at_ms <= {end} OR at_ms >= {start})")
         });
-        rows.condition = asked.choice.sql(parameters) + gap.as_deref().unwrap_or_default();
+        // The name is in the condition of all rows already.
+        rows.condition = asked.choice.tests_sql(parameters) + gap.as_deref().unwrap_or_default();
         let rows = rows.sql(links, parameters);
         if self.fits_bits() {
-            return unique::sql(&asked.starts_ms, asked.compared, &rows, parameters);
+            let needs_links = self.rows.any_needs_links(links);
+            return unique::sql(&asked.starts_ms, asked.compared, &needs_links, &rows, parameters);
         }
         let may_need_texts = asked.field.is_some() && texts == Texts::Ignored;
         let label = asked.breakdown.as_ref().map(|_| format!("{LABEL} AS label,"));
+        let (is_compared, compared_key) = match asked.compared {
+            Some(_) => ("is_compared", Some("is_compared")),
+            None => ("toUInt8(0) AS is_compared", None),
+        };
+        let raw_key = asked.breakdown.as_ref().map(|_| "raw");
+        let keys = [raw_key, compared_key, Some("interval_ms")].into_iter().flatten();
         let parts = PARTS
+            .replace("$is_compared$", is_compared)
             .replace("$label$", &label.unwrap_or_default())
-            .replace("$raw$", if asked.breakdown.is_some() { "raw," } else { "" })
-            .replace("$needs_texts$", if may_need_texts { "NOT number_found" } else { "0" })
+            .replace("$keys$", &keys.collect::<Vec<_>>().join(", "))
+            .replace("$needs_links$", &self.rows.any_needs_links(links))
+            .replace(
+                "$needs_texts$",
+                &true_of_any(if may_need_texts { "NOT number_found" } else { NEVER }),
+            )
             .replace("$figures$", &asked.metric.part_sql())
             .replace("$rows$", &rows);
         self.of_labels(&parts, parameters)

@@ -9,12 +9,14 @@ const UNIQUE: &str = include_str!("../sql/insight_unique.sql");
 /// Most intervals: the bits of a `UInt64`.
 pub(super) const INTERVALS_MAX: usize = 64;
 
-/// The statement of figures by interval, of rows with `person`, `interval_ms` and `needs_links`.
+/// The statement of figures by interval, of rows with `person` and `interval_ms`. `needs_links` is the aggregate that says
+/// whether any of them needs a join that is left out.
 ///
 /// `starts_ms` are those of the range for comparison, then those of the range itself; at most [`INTERVALS_MAX`] in all.
 pub(super) fn sql(
     starts_ms: &[i64],
     compared: Option<Span>,
+    needs_links: &str,
     rows: &str,
     parameters: &mut Parameters,
 ) -> String {
@@ -36,6 +38,7 @@ pub(super) fn sql(
         .replace("$starts$", &starts)
         .replace("$places$", &places)
         .replace("$figures$", &format!("[{}]", figures.join(", ")))
+        .replace("$needs_links$", needs_links)
         .replace("$rows$", rows)
 }
 

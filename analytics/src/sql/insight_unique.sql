@@ -19,7 +19,7 @@ FROM (
     FROM (
         SELECT
             groupBitOr(bitShiftLeft(toUInt64(1), transform(interval_ms, $starts$, $places$, toUInt8(0)))) AS intervals,
-            max(needs_links) AS person_needs_links
+            $needs_links$ AS person_needs_links
         FROM ($rows$)
         GROUP BY person
     )

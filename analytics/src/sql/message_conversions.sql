@@ -19,9 +19,9 @@ WHERE workspace_id = {workspace:UUID}
     AND NOT ({without_apps:Bool} AND startsWith(event_id, 'sdk:'))
     AND ({everybody:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)}
         OR user_id = '' AND service_user_id = '' AND anonymous_id IN {anonymous_ids:Array(String)})
-    AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+    AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+        OR day = toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')))
     AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
-    AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)
     AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
     AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
     $and$

@@ -7,9 +7,9 @@ FROM (
     WHERE workspace_id = {workspace:UUID}
         AND event_name = {event_name:String}
         AND (user_id != '' OR service_user_id != '')
-        AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+        AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+            OR day = toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')))
         AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
-        AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
     LIMIT {events_max:UInt64}

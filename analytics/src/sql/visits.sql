@@ -15,9 +15,9 @@ FROM (
     WHERE workspace_id = {workspace:UUID}
         AND (user_id != '' OR service_user_id != '' OR anonymous_id IN (
             SELECT id FROM identities FINAL WHERE workspace_id = {workspace:UUID} AND type = 'anonymous'))
-        AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+        AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+            OR day = toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')))
         AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
-        AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
     GROUP BY

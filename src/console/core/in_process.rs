@@ -1,6 +1,9 @@
 //! The API, asked in this process by the router that answers everyone else.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{Router, body::Body, extract::Request, response::Response};
 use bytes::Bytes;
@@ -43,6 +46,11 @@ pub struct Api {
 impl Api {
     pub fn new(name: &'static str, router: Router, clock: Clock, answers: SharedAnswers) -> Self {
         Self { name, front: web::http::front(router, clock), answers }
+    }
+
+    /// How many changes were made in the console so far; a number of its own while one may still take effect.
+    pub(crate) fn changes(&self) -> u64 {
+        self.answers.changes(Instant::now())
     }
 }
 
@@ -316,7 +324,6 @@ pub(crate) mod tests {
     use std::{
         future::pending,
         sync::atomic::{AtomicU64, Ordering},
-        time::Instant,
     };
 
     use axum::{extract::State, routing::get};

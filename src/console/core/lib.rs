@@ -8,6 +8,7 @@ pub mod failure;
 pub mod form;
 pub mod gate;
 pub mod in_process;
+mod late_answers;
 pub mod process_metrics;
 pub mod query;
 pub mod recent_metrics;

@@ -12,6 +12,7 @@ use web::{
 use crate::{
     Routers, Site,
     in_process::Api,
+    late_answers::LateAnswers,
     process_metrics::Metrics,
     recent_metrics::{Measured, Measurements},
     shared_answers::SharedAnswers,
@@ -43,6 +44,7 @@ struct Inner {
     openid: Option<Arc<OpenId>>,
     passwords: Passwords,
     measurements: Measurements,
+    late_answers: LateAnswers,
 }
 
 /// The listener for SQL.
@@ -70,6 +72,7 @@ impl ConsoleState {
             openid,
             passwords: Passwords::default(),
             measurements: Measurements::default(),
+            late_answers: LateAnswers::default(),
         }))
     }
 
@@ -80,6 +83,10 @@ impl ConsoleState {
     /// The metrics of this second, and what was measured in the last minutes.
     pub async fn measure(&self) -> Arc<Measured> {
         self.0.measurements.measure(Instant::now(), || Metrics::read(self.services())).await
+    }
+
+    pub(crate) fn late_answers(&self) -> &LateAnswers {
+        &self.0.late_answers
     }
 
     pub fn api(&self) -> &Api {

@@ -1,6 +1,6 @@
 //! The person of a request: asks the API for them and makes their pages.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::FromRequestParts,
@@ -15,6 +15,7 @@ pub use crate::form::Form;
 use crate::{
     failure::Failure,
     in_process::{Asker, Call},
+    late_answers::{Basis, Page},
     sign_in::{self, Session},
     state::ConsoleState,
     view::{self, Entry, Frame},
@@ -128,6 +129,32 @@ impl Visitor {
         self.0.state.sql().map(|sql| sql.port)
     }
 
+    /// The answer of a page if it is there in time. If not, its question goes on for the part of the page that is loaded
+    /// afterwards, as a call of the request for the page.
+    pub async fn answer_soon(
+        &self,
+        address: &str,
+        time: Duration,
+        answer: impl Future<Output = Markup> + Send + 'static,
+    ) -> Option<Markup> {
+        let late = self.0.state.late_answers();
+        late.soon(self.late_page(address), self.basis(), time, answer).await
+    }
+
+    /// The answer of a page that did not wait for it. None where the question has to be asked again.
+    pub async fn late_answer(&self, address: &str) -> Option<Markup> {
+        self.0.state.late_answers().take(&self.late_page(address), self.basis()).await
+    }
+
+    fn late_page(&self, address: &str) -> Page {
+        Page { session: self.person().session, address: address.to_owned() }
+    }
+
+    fn basis(&self) -> Basis {
+        let (person, changes) = (self.person(), self.0.asker.api.changes());
+        Basis { tenant: person.tenant, scopes: person.scopes, changes }
+    }
+
     /// A whole page under an entry of the navigation.
     pub fn page(&self, entry: &Entry, title: &str, content: &Markup) -> Response {
         view::page(StatusCode::OK, &self.frame(Some(entry), title), content)
@@ -152,7 +179,7 @@ impl Visitor {
     /// Leads to another page, which shows a notice.
     pub fn done(&self, to: &str, notice: &str) -> Response {
         let mut response = Redirect::to(to).into_response();
-        let life = std::time::Duration::from_mins(1);
+        let life = Duration::from_mins(1);
         let cookie = sign_in::set_cookie(NOTICE_COOKIE, notice, life, self.0.state.is_secure());
         response.headers_mut().append(SET_COOKIE, cookie);
         response

@@ -99,11 +99,24 @@ fn later(href: &str) -> Markup {
     view::later(ANSWER, &format!("{href}&answer=on"), "the answer")
 }
 
-/// The answer if it is there soon, else the place where it is loaded afterwards.
-async fn soon(answer: impl Future<Output = Markup>, href: &str) -> Markup {
-    match tokio::time::timeout(SOON, answer).await {
-        Ok(answer) => placed(&answer),
-        Err(_) => later(href),
+/// The answer to a question if it is there soon, else the place where it is loaded afterwards.
+async fn soon(
+    visitor: &Visitor,
+    question: &str,
+    href: &str,
+    answer: impl Future<Output = Markup> + Send + 'static,
+) -> Markup {
+    match visitor.answer_soon(question, SOON, answer).await {
+        Some(answer) => placed(&answer),
+        None => later(href),
+    }
+}
+
+/// The answer to a question that its page did not wait for, or else one that is asked now.
+async fn now(visitor: &Visitor, question: &str, answer: impl Future<Output = Markup>) -> Markup {
+    match visitor.late_answer(question).await {
+        Some(answer) => placed(&answer),
+        None => placed(&answer.await),
     }
 }
 
@@ -128,23 +141,30 @@ async fn show(visitor: Visitor, RawQuery(query): RawQuery) -> PageResult<Respons
         Some(opened) => (opened.address, opened.is_whole),
         None => (asked, true),
     };
-    let answer = match wanted {
-        Asked::Form => place(&visitor, &asked, &href).await,
-        Asked::Answer | Asked::Both => placed(&answered(&visitor, &asked).await),
-    };
+    // What a saved question asks may have changed since its page.
+    let question = asked.href();
+    let now = || now(&visitor, &question, answered(&visitor, &asked));
     if wanted == Asked::Answer {
-        return Ok(view::part(StatusCode::OK, &answer));
+        return Ok(view::part(StatusCode::OK, &now().await));
     }
-    let content = content(&visitor, &asked, is_whole, &answer, None).await;
+    let answer = Box::pin(async {
+        match wanted {
+            Asked::Form => place(&visitor, &asked, &question, &href).await,
+            Asked::Answer | Asked::Both => now().await,
+        }
+    });
+    let content = content(&visitor, &asked, is_whole, answer, None).await;
     Ok(visitor.page(&ENTRY, &asked.title(), &content))
 }
 
 /// The answer, or the place where it is loaded afterwards.
-async fn place(visitor: &Visitor, asked: &Address, href: &str) -> Markup {
+async fn place(visitor: &Visitor, asked: &Address, question: &str, href: &str) -> Markup {
     if asked.has_no_question() {
         return placed(&nothing_asked());
     }
-    soon(answered(visitor, asked), href).await
+    let (asker, asked) = (visitor.clone(), asked.clone());
+    let answer = async move { answered(&asker, &asked).await };
+    soon(visitor, question, href, answer).await
 }
 
 /// The page of a question; `refused` is the name under which it was not saved.
@@ -152,10 +172,14 @@ async fn content(
     visitor: &Visitor,
     asked: &Address,
     is_whole: bool,
-    answer: &Markup,
+    answer: impl Future<Output = Markup>,
     refused: Option<&saved::Refused<'_>>,
 ) -> Markup {
-    let known = fields::Known::read(visitor, asked).await;
+    let (known, panel, answer) = tokio::join!(
+        fields::Known::read(visitor, asked),
+        saved::panel(visitor, asked, refused),
+        answer,
+    );
     let form = match asked.kind {
         Kind::Trends => trends::form(asked, &known),
         Kind::Funnels => funnels::form(asked, &known),
@@ -169,7 +193,7 @@ async fn content(
         }
         (form)
         (answer)
-        (saved::panel(visitor, asked, refused).await)
+        (panel)
     }
 }
 
@@ -222,16 +246,11 @@ fn refused(failure: &Failure) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use std::future;
-
     use super::*;
 
-    #[tokio::test]
-    async fn an_answer_that_takes_long_is_loaded_afterwards() {
-        const HREF: &str = "/console/explore?tab=trends";
-        let early = soon(future::ready(html! { p { "the answer" } }), HREF).await.into_string();
-        assert!(early.contains("the answer") && !early.contains("hx-get"), "{early}");
-        let late = soon(future::pending(), HREF).await.into_string();
+    #[test]
+    fn an_answer_that_takes_long_is_loaded_afterwards() {
+        let late = later("/console/explore?tab=trends").into_string();
         assert!(late.contains("hx-get=\"/console/explore?tab=trends&amp;answer=on\""), "{late}");
     }
 }

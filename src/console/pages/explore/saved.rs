@@ -200,8 +200,9 @@ fn done(visitor: &Visitor, saved: &Saved) -> Response {
 
 /// The page once more, with the name as it was typed.
 async fn again(visitor: &Visitor, asked: &Address, refused: &Refused<'_>) -> PageResult<Response> {
-    let answer = super::place(visitor, asked, &asked.href()).await;
-    let content = super::content(visitor, asked, true, &answer, Some(refused)).await;
+    let href = asked.href();
+    let answer = Box::pin(super::place(visitor, asked, &href, &href));
+    let content = super::content(visitor, asked, true, answer, Some(refused)).await;
     Ok(visitor.page_with(refused.failure.status, &ENTRY, &asked.title(), &content))
 }
 

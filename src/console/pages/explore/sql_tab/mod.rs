@@ -59,17 +59,25 @@ pub(super) fn is_open_to(visitor: &Visitor) -> bool {
 pub(super) async fn show(visitor: Visitor, statement: &str, wanted: Asked) -> PageResult<Response> {
     require_scope(&visitor)?;
     let fault = too_long(statement);
-    let answer = match wanted {
-        _ if statement.is_empty() || fault.is_some() => super::placed(&html! {}),
-        Asked::Form => {
-            super::soon(answered(&visitor, statement), &href(ENTRY.path, statement)).await
+    let href = href(ENTRY.path, statement);
+    let answer = async {
+        match wanted {
+            _ if statement.is_empty() || fault.is_some() => super::placed(&html! {}),
+            Asked::Form => {
+                let (asker, sql) = (visitor.clone(), statement.to_owned());
+                let answer = async move { answered(&asker, &sql).await };
+                super::soon(&visitor, &href, &href, answer).await
+            }
+            Asked::Answer | Asked::Both => {
+                super::now(&visitor, &href, answered(&visitor, statement)).await
+            }
         }
-        Asked::Answer | Asked::Both => super::placed(&answered(&visitor, statement).await),
     };
     if wanted == Asked::Answer {
-        return Ok(view::part(StatusCode::OK, &answer));
+        return Ok(view::part(StatusCode::OK, &answer.await));
     }
-    let schema = schema::card(&visitor).await;
+    // The views are asked for first: the statement may take the only place of the session.
+    let (schema, answer) = tokio::join!(schema::card(&visitor), answer);
     let content = html! {
         h1 { "Explore" }
         (super::tabs(&visitor, None))

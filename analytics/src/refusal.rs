@@ -32,3 +32,24 @@ impl From<AnalyticsError> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_all_statements_use_up_is_an_outage_and_that_of_one_a_fault_of_its_question() {
+        let of = |text: &str| {
+            let refused = clickhouse::error::Error::BadResponse(text.to_owned());
+            Error::from(AnalyticsError::from(refused))
+        };
+        let all = of("Code: 241. DB::Exception: (total) memory limit exceeded: would use 2 GiB");
+        let unavailable = matches!(
+            &all,
+            Error::Store(StoreFault::Unavailable { store: Store::Clickhouse, cause: Some(_) })
+        );
+        assert!(unavailable, "{all:?}");
+        let one = of("Code: 241. DB::Exception: Query memory limit exceeded: would use 2 GiB");
+        assert!(matches!(&one, Error::BadRequest { .. }), "{one:?}");
+    }
+}

@@ -12,7 +12,7 @@ use http::{
     header::{CONTENT_TYPE, ETAG, IF_MATCH, USER_AGENT},
 };
 use http_body_util::BodyExt as _;
-use kernel::Clock;
+use kernel::{Clock, WorkspaceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Serialize, de::DeserializeOwned};
 use url::form_urlencoded;
@@ -48,9 +48,9 @@ impl Api {
         Self { name, front: web::http::front(router, clock), answers }
     }
 
-    /// How many changes were made in the console so far; a number of its own while one may still take effect.
-    pub(crate) fn changes(&self) -> u64 {
-        self.answers.changes(Instant::now())
+    /// How many changes were made in the console of a workspace so far; a number of its own while one may still take effect.
+    pub(crate) fn changes(&self, workspace: WorkspaceId) -> u64 {
+        self.answers.changes(workspace, Instant::now())
     }
 }
 
@@ -310,7 +310,8 @@ impl Call<'_> {
             headers.insert(X_REQUEST_ID, id);
         }
         request.extensions_mut().insert(Arc::clone(&self.asker.person));
-        let change = self.may_change.then(|| self.api.answers.change());
+        let change =
+            self.may_change.then(|| self.api.answers.change(self.asker.person.tenant.workspace));
         let answer = Box::pin(self.api.front.clone().answer(request)).await;
         if let Some(change) = change {
             change.end();
@@ -327,7 +328,7 @@ pub(crate) mod tests {
     };
 
     use axum::{extract::State, routing::get};
-    use kernel::{KeyId, OrganizationId, Tenant, WorkspaceId};
+    use kernel::{KeyId, OrganizationId, Tenant};
     use uuid::Uuid;
 
     use super::*;
@@ -391,7 +392,7 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn a_preview_that_is_given_up_leaves_answers_shared() {
         let asker = asker();
-        let changes = || asker.api.answers.changes(Instant::now());
+        let changes = || asker.api.changes(asker.person.tenant.workspace);
         let before = changes();
         let preview = asker.call(Method::POST, "/number").changes_nothing();
         let given_up = tokio::time::timeout(Duration::from_millis(1), preview.done()).await;

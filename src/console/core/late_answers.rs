@@ -36,7 +36,7 @@ pub(crate) struct Page {
 pub(crate) struct Basis {
     pub(crate) tenant: Tenant,
     pub(crate) scopes: ScopeSet,
-    /// Changes that were made in the console before.
+    /// Changes that were made in the console of the workspace before.
     pub(crate) changes: u64,
 }
 

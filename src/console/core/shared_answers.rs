@@ -1,19 +1,17 @@
 //! Answers of questions that take long, shared by the people who ask the same at nearly the same time.
 //!
 //! Ten people who look at one page ask for the same numbers. Asked once, they leave the processor to the acknowledgement of
-//! events. A change that a person makes in the console is seen by every later question.
+//! events. A change that a person makes in the console is seen by every later question of the same workspace.
 
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use http::Method;
-use kernel::Tenant;
+use kernel::{Tenant, WorkspaceId};
 use moka::{Expiry, future::Cache};
 use web::auth::{ScopeSet, SignedIn};
 
@@ -45,7 +43,7 @@ pub(crate) struct Question {
 struct Key {
     tenant: Tenant,
     scopes: ScopeSet,
-    /// Changes that were made before.
+    /// Changes that were made in the workspace before.
     changes: u64,
     question: Question,
 }
@@ -70,9 +68,29 @@ impl Expiry<Key, Answer> for KeptByAnswer {
 #[derive(Debug, Clone)]
 pub struct SharedAnswers {
     answers: Cache<Key, Answer>,
-    changes: Arc<AtomicU64>,
+    changes: Arc<Mutex<HashMap<WorkspaceId, Changes>>>,
+}
+
+/// The changes that were made in one workspace.
+#[derive(Debug, Clone, Copy, Default)]
+struct Changes {
+    count: u64,
     /// Until when a change that was given up may still take effect.
-    unsettled_until: Arc<Mutex<Option<Instant>>>,
+    unsettled_until: Option<Instant>,
+}
+
+impl Changes {
+    /// How many were made before `now`. Each question gets a number of its own while a change may still take effect, and so
+    /// does the first after that: the answer of the last before may be older than the change.
+    fn before(&mut self, now: Instant) -> u64 {
+        if let Some(until) = self.unsettled_until {
+            self.count += 1;
+            if until <= now {
+                self.unsettled_until = None;
+            }
+        }
+        self.count
+    }
 }
 
 /// A change that is being made. Answers of before are forgotten once it ends, or is dropped before that.
@@ -80,6 +98,7 @@ pub struct SharedAnswers {
 #[must_use]
 pub(crate) struct ChangeInProgress<'a> {
     answers: &'a SharedAnswers,
+    workspace: WorkspaceId,
     has_ended: bool,
 }
 
@@ -92,10 +111,12 @@ impl ChangeInProgress<'_> {
 
 impl Drop for ChangeInProgress<'_> {
     fn drop(&mut self) {
+        let mut all = self.answers.all_changes();
+        let changes = all.entry(self.workspace).or_default();
+        changes.count += 1;
         if !self.has_ended {
-            *self.answers.unsettled() = Some(Instant::now() + SETTLING);
+            changes.unsettled_until = Some(Instant::now() + SETTLING);
         }
-        self.answers.forget();
     }
 }
 
@@ -110,7 +131,7 @@ impl Default for SharedAnswers {
             .weigher(bytes)
             .expire_after(KeptByAnswer)
             .build();
-        Self { answers, changes: Arc::default(), unsettled_until: Arc::default() }
+        Self { answers, changes: Arc::default() }
     }
 }
 
@@ -126,50 +147,46 @@ impl SharedAnswers {
         kept: Duration,
         ask: impl Future<Output = PageResult<Bytes>>,
     ) -> PageResult<Bytes> {
-        let changes = self.changes(Instant::now());
+        let changes = self.changes(person.tenant.workspace, Instant::now());
         let key = Key { tenant: person.tenant, scopes: person.scopes, changes, question };
         let ask = async { ask.await.map(|bytes| Answer { bytes, kept }) };
         let answer = self.answers.try_get_with(key, ask).await;
         answer.map(|answer| answer.bytes).map_err(|failure| (*failure).clone())
     }
 
-    /// Begins a change; what it returns is kept until that ends.
-    pub(crate) const fn change(&self) -> ChangeInProgress<'_> {
-        ChangeInProgress { answers: self, has_ended: false }
+    /// Begins a change in a workspace; what it returns is kept until that ends.
+    pub(crate) const fn change(&self, workspace: WorkspaceId) -> ChangeInProgress<'_> {
+        ChangeInProgress { answers: self, workspace, has_ended: false }
     }
 
-    /// No later question gets an answer from before now.
-    fn forget(&self) -> u64 {
-        self.changes.fetch_add(1, Ordering::AcqRel) + 1
+    /// How many changes a question of this workspace comes after; a number of its own while one may still take effect.
+    pub(crate) fn changes(&self, workspace: WorkspaceId, now: Instant) -> u64 {
+        let mut all = self.all_changes();
+        all.get_mut(&workspace).map_or(0, |changes| changes.before(now))
     }
 
-    /// Changes that a question comes after; each question comes after one of its own while a change may still take effect,
-    /// and so does the first after that: the answer of the last before may be older than the change.
-    pub(crate) fn changes(&self, now: Instant) -> u64 {
-        let mut unsettled = self.unsettled();
-        let Some(until) = *unsettled else { return self.changes.load(Ordering::Acquire) };
-        if until <= now {
-            *unsettled = None;
-        }
-        self.forget()
-    }
-
-    fn unsettled(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.unsettled_until.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all_changes(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Changes>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::{Ready, ready};
+    use std::{
+        future::{Ready, ready},
+        sync::atomic::{AtomicU64, Ordering},
+    };
 
     use http::StatusCode;
-    use kernel::WorkspaceId;
     use tokio::sync::Semaphore;
     use uuid::Uuid;
 
     use super::*;
     use crate::{failure::Failure, in_process::tests::person};
+
+    const LONG: Duration = Duration::from_hours(1);
+    const WORKSPACE: WorkspaceId = WorkspaceId::new(Uuid::from_u128(4));
+    const ANOTHER: WorkspaceId = WorkspaceId::new(Uuid::from_u128(5));
 
     fn question(address: &str) -> Question {
         Question {
@@ -245,53 +262,67 @@ mod tests {
         for expected in ["1", "2", "3"] {
             let found = answers.get(&person, question("/segments/1"), KEPT, asked.answer()).await;
             assert_eq!(found.unwrap(), expected);
-            answers.change().end();
+            answers.change(person.tenant.workspace).end();
         }
+    }
+
+    #[tokio::test]
+    async fn a_change_in_another_workspace_leaves_answers_shared() {
+        let (answers, asked) = (SharedAnswers::default(), Asked::default());
+        let person = person("*");
+        for change in [ANOTHER, ANOTHER, person.tenant.workspace] {
+            let found = answers.get(&person, question("/segments/1"), LONG, asked.answer()).await;
+            assert_eq!(found.unwrap(), "1");
+            // It is given up, so that it may still take effect for a while.
+            drop(answers.change(change));
+        }
+        let found = answers.get(&person, question("/segments/1"), LONG, asked.answer()).await;
+        assert_eq!(found.unwrap(), "2");
     }
 
     #[test]
     fn no_answer_is_shared_until_a_change_that_was_given_up_has_settled() {
         let answers = SharedAnswers::default();
-        let before = answers.changes(Instant::now());
-        drop(answers.change());
+        let changes = |now| answers.changes(WORKSPACE, now);
+        let before = changes(Instant::now());
+        drop(answers.change(WORKSPACE));
         let (now, later) = (Instant::now(), Instant::now() + SETTLING);
         // It may take effect after any of these questions.
-        let given_up = [(); 3].map(|()| answers.changes(now));
+        let given_up = [(); 3].map(|()| changes(now));
         assert!(before < given_up[0] && given_up.is_sorted_by(|one, next| one < next));
-        assert_eq!(answers.changes(later), answers.changes(later));
+        assert_eq!(changes(later), changes(later));
         // One that ended has settled.
-        answers.change().end();
-        let ended = answers.changes(later);
+        answers.change(WORKSPACE).end();
+        let ended = changes(later);
         assert!(given_up[2] < ended);
-        assert_eq!(answers.changes(Instant::now()), ended);
+        assert_eq!(changes(Instant::now()), ended);
     }
 
     #[test]
     fn an_answer_of_the_settling_time_is_not_given_after_it() {
-        let answers = SharedAnswers::default();
-        drop(answers.change());
-        let settled = answers.unsettled().unwrap();
-        let last = answers.changes(settled.checked_sub(Duration::from_nanos(1)).unwrap());
-        let first = answers.changes(settled);
+        let settled = Instant::now() + SETTLING;
+        let mut changes = Changes { count: 1, unsettled_until: Some(settled) };
+        let last = changes.before(settled.checked_sub(Duration::from_nanos(1)).unwrap());
+        let first = changes.before(settled);
         assert!(last < first);
         // From then on answers are shared again.
-        assert_eq!(answers.changes(settled), first);
+        assert_eq!(changes.before(settled), first);
     }
 
     #[tokio::test]
     async fn an_answer_is_kept_as_long_as_its_question_says() {
         let (answers, asked) = (SharedAnswers::default(), Asked::default());
         let person = person("*");
-        let (none, long) = (Duration::ZERO, Duration::from_hours(1));
+        let none = Duration::ZERO;
         let get = async |address, kept| {
             let ask = async { asked.answer().await };
             answers.get(&person, question(address), kept, ask).await.unwrap()
         };
         assert_eq!([get("/now", none).await, get("/now", none).await], ["1", "2"]);
-        assert_eq!([get("/range", long).await, get("/range", long).await], ["3", "3"]);
+        assert_eq!([get("/range", LONG).await, get("/range", LONG).await], ["3", "3"]);
         // However long it is kept, it is not given after a change.
-        answers.change().end();
-        assert_eq!(get("/range", long).await, "4");
+        answers.change(person.tenant.workspace).end();
+        assert_eq!(get("/range", LONG).await, "4");
     }
 
     #[tokio::test]

@@ -151,7 +151,8 @@ impl Visitor {
     }
 
     fn basis(&self) -> Basis {
-        let (person, changes) = (self.person(), self.0.asker.api.changes());
+        let person = self.person();
+        let changes = self.0.asker.api.changes(person.tenant.workspace);
         Basis { tenant: person.tenant, scopes: person.scopes, changes }
     }
 

@@ -114,7 +114,8 @@ impl RowsAsked<'_> {
     pub(super) fn bind(&self, workspace: Uuid, query: Read) -> Read {
         let query = query
             .param("workspace", workspace.to_string())
-            .param("start_ms", self.span.start_ms)
+            // Days of ClickHouse begin with 1970; no event is older.
+            .param("start_ms", self.span.start_ms.max(0))
             .param("end_ms", self.span.end_ms);
         match self.members {
             Some(question) => query.param("question", question.to_string()),

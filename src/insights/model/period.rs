@@ -219,7 +219,7 @@ impl Period {
             Interval::Hour => first_ms - i64::from(count_u32 + 3) * 3_600_000,
             unit => self.start_of(before(self.day(first_ms), unit, count_u32 + 1)),
         };
-        let mut starts = self.starts(interval, from.max(0), first_ms - 1);
+        let mut starts = self.starts(interval, from, first_ms - 1);
         let surplus = starts.len().saturating_sub(count);
         starts.drain(..surplus);
         starts

@@ -385,3 +385,45 @@ async fn events_of_other_workspaces_are_not_counted() {
         json!({"series": [{"metric": "unique"}], "from": "2026-03-01", "to": "2026-03-01"});
     assert_eq!(values(&trends(&own, question).await), [json!([1])]);
 }
+
+#[tokio::test]
+async fn a_range_may_begin_before_1970() {
+    let workspace = Workspace::new().await;
+    track(&workspace, &[event("ann", "Seen", "2026-03-05T10:00:00Z", json!({}))]).await;
+    let seen = json!({"eventName": "Seen"});
+    // London was an hour ahead of UTC when 1970 began.
+    for (last_of_path, question) in [
+        ("trends", json!({"from": "1970-01-01", "timezone": "Europe/London", "interval": "month"})),
+        ("trends", json!({"last": {"amount": 700, "unit": "months"}, "interval": "month"})),
+        ("trends", json!({"last": {"amount": 5000, "unit": "weeks"}, "interval": "week"})),
+        ("trends", json!({"from": "1995-01-01", "interval": "none", "compare": "previous_period"})),
+        (
+            "trends",
+            json!({"from": "1998-01-01", "timezone": "Europe/Paris", "interval": "month", "compare": "previous_period"}),
+        ),
+        (
+            "funnels",
+            json!({"last": {"amount": 700, "unit": "months"}, "window": {"amount": 1, "unit": "hours"}}),
+        ),
+        (
+            "retention",
+            json!({"last": {"amount": 700, "unit": "months"}, "interval": "month", "intervals": 1}),
+        ),
+    ] {
+        let mut question = question;
+        match last_of_path {
+            "trends" => question["series"] = json!([seen]),
+            "funnels" => question["steps"] = json!([seen, seen]),
+            _ => (question["start"], question["return"]) = (seen.clone(), seen.clone()),
+        }
+        let path = format!("/insights/{last_of_path}");
+        let answer = workspace.api.post(&path, &question, 200).await.json();
+        let cohorts = answer["cohorts"].as_array().into_iter().flatten();
+        let found = match last_of_path {
+            "trends" => answer["series"][0]["total"].as_f64().unwrap(),
+            "funnels" => answer["entered"].as_f64().unwrap(),
+            _ => cohorts.map(|cohort| cohort["size"].as_f64().unwrap()).sum(),
+        };
+        assert!((found - 1.0).abs() < f64::EPSILON, "{question}: {answer}");
+    }
+}

@@ -6,6 +6,7 @@
 
 mod elements;
 mod sample;
+mod secrets;
 mod waiting;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::live::LiveEvents;
 pub use crate::model::rejection::{EventSource, KeptRejection};
 
 pub(crate) use self::elements::RejectedCalls;
+use self::secrets::without_secrets;
 pub use self::{
     sample::first_value,
     waiting::{RejectedBatch, UnlistedEvents},
@@ -143,8 +145,11 @@ impl RejectedEvent<'_> {
     }
 }
 
-/// A text cut at a limit, without the one character that PostgreSQL does not store.
+/// A text cut at a limit, without secrets and without the one character that PostgreSQL does not store.
 fn storable(text: &str, bytes_max: usize) -> String {
     let (kept, _) = text.split_at(text.floor_char_boundary(bytes_max));
-    kept.replace('\0', " ")
+    let kept = without_secrets(kept).replace('\0', " ");
+    // A short secret is shorter than what stands for it.
+    let (kept, _) = kept.split_at(kept.floor_char_boundary(bytes_max));
+    kept.to_owned()
 }

@@ -75,6 +75,21 @@ async fn every_refused_event_of_a_request_is_listed_newest_first() {
     assert_ne!(list["data"][1]["keyId"], key);
 }
 
+#[tokio::test]
+async fn a_key_that_was_sent_in_the_body_is_not_listed() {
+    let workspace = Workspace::new().await;
+    let (token, _) = server().key(&workspace.name, "events:*").await;
+    let (public, secret) = token.rsplit_once('_').unwrap();
+    let sender = Client::new(&server().url, None);
+    let segment = json!({"writeKey": token, "type": "track", "event": "A"});
+    sender.post("/v1/t", &segment, 200).await;
+    let posthog = json!({"api_key": token, "event": "B", "properties": {"token": token}});
+    sender.post("/i/v0/e/", &posthog, 200).await;
+    let list = listed(&workspace.api, "", 2).await.to_string();
+    assert!(list.contains(&format!("{public}_[redacted]")), "{list}");
+    assert!(!list.contains(secret), "{list}");
+}
+
 fn named(name: &str) -> Value {
     json!({"userId": "ann", "eventName": name})
 }

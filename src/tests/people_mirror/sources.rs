@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{COPIED_MAX, Stores, copied};
+use super::{COPIED_MAX, Stores, copied, wait};
 use crate::{
     campaigns::{call, id, made, put, triggered},
     identity::{link, merge},
@@ -119,6 +119,27 @@ async fn a_profile_is_copied_with_its_identifiers_and_typed_attributes() {
         .await;
     let copy = copied(&workspace, &ann).await;
     assert_eq!((&copy["email"], &copy["phone"]), (&json!("ann2@example.test"), &json!("")));
+}
+
+#[tokio::test]
+async fn a_number_beyond_64_bits_does_not_hide_the_other_attributes() {
+    let workspace = Workspace::new().await;
+    let ann =
+        format!(r#"{{"externalId": "ann", "attributes": {{"plan": "pro", "n": 1{:0>23}}}}}"#, 0);
+    workspace.api.post_bytes("/users", ann, 201).await;
+    let event = json!({"userId": "ann", "eventName": "Seen", "timestamp": "2026-03-05T12:00:00Z"});
+    workspace.api.post("/events/track", &event, 200).await;
+    assert!(wait(&workspace, COPIED_MAX).await, "copied in time");
+    for (attribute, expected) in [("plan", "pro"), ("n", "1e23")] {
+        let question = json!({"series": [{"eventName": "Seen"}], "breakdown": {"profile": attribute},
+                              "from": "2026-03-05", "to": "2026-03-05"});
+        eventually("the event is counted", || async {
+            let answer = workspace.api.post("/insights/trends", &question, 200).await.json();
+            let breakdown = answer["series"][0]["breakdown"].clone();
+            (breakdown == expected).then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
 //! What is copied, and how attributes become columns.
 
+mod numbers;
 mod typed;
 
 use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-pub(crate) use self::typed::TypedAttributes;
+pub(crate) use self::{numbers::readable, typed::TypedAttributes};
 
 /// A profile, by what PostgreSQL and ClickHouse order it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{millis, user_id};
-use crate::model::{ProfileKey, TypedAttributes};
+use crate::model::{ProfileKey, TypedAttributes, readable};
 
 struct Row {
     workspace_id: Uuid,
@@ -53,7 +53,7 @@ impl Row {
             email: self.email.unwrap_or_default(),
             phone: self.phone.unwrap_or_default(),
             anonymous_ids: self.anonymous_ids.unwrap_or_default(),
-            attributes,
+            attributes: readable(attributes),
             numbers: typed.numbers,
             texts: typed.texts,
             created_at: millis(self.created_at),

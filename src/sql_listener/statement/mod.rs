@@ -153,17 +153,43 @@ fn query(kind: &'static str, mut words: Vec<Word>, reach: Reach<'_>) -> Result<A
 /// The views with `person_id` cost a join. Without this name and without `*` no statement asks for it.
 fn names_people(words: &[Word]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
-        let is_count = at > 0
-            && words.get(at - 1).is_some_and(|word| word.is_mark('('))
-            && words.get(at + 1).is_some_and(|word| word.is_mark(')'));
-        let follows_value = at > 0
-            && words.get(at - 1).is_some_and(|before| {
-                before.kind == Kind::Number || before.is_mark(')') || before.is_mark(']')
-            });
         word.name() == Some("person_id")
             || word.is_any(&["COLUMNS", "NATURAL"])
-            || word.is_mark('*') && !is_count && !follows_value
+            || word.is_mark('*') && !is_count(words, at) && !multiplies(words, at)
     })
+}
+
+/// Whether the asterisk there is that of `count(*)`.
+fn is_count(words: &[Word], at: usize) -> bool {
+    let [counted, open] = [2, 1].map(|back| at.checked_sub(back).and_then(|it| words.get(it)));
+    counted.is_some_and(|word| word.is("COUNT"))
+        && open.is_some_and(|word| word.is_mark('('))
+        && words.get(at + 1).is_some_and(|word| word.is_mark(')'))
+}
+
+/// Whether the asterisk there follows a value. In `TOP 5 *` and `DISTINCT ON (a) *` it does not.
+fn multiplies(words: &[Word], at: usize) -> bool {
+    let Some((before, earlier)) = words.get(..at).and_then(|it| it.split_last()) else {
+        return false;
+    };
+    let ends_with = |earlier: &[Word]| earlier.last().is_some_and(|it| it.is_any(&["TOP", "ON"]));
+    match before.kind {
+        Kind::Number => !ends_with(earlier),
+        _ if before.is_mark(']') => true,
+        _ if before.is_mark(')') => !ends_with(before_brackets(earlier)),
+        _ => false,
+    }
+}
+
+/// What stands before the brackets that close behind these words.
+fn before_brackets(words: &[Word]) -> &[Word] {
+    let mut open = 1_usize;
+    let begin = words.iter().rposition(|word| {
+        open += usize::from(word.is_mark(')'));
+        open -= usize::from(word.is_mark('('));
+        open == 0
+    });
+    begin.and_then(|begin| words.get(..begin)).unwrap_or_default()
 }
 
 const EXPLAINED: [&[&str]; 5] =

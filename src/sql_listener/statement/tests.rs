@@ -63,13 +63,22 @@ fn views_with_people_are_joined_only_where_a_person_can_be_meant() {
     for statement in [
         "SELECT count(*) FROM events",
         "SELECT count() FROM events",
+        "SELECT Count (*) FROM events",
         "SELECT 2*3, (1)*2, x[1]*2 FROM events",
+        "SELECT abs(revenue)*2, sum(abs(1)+(2))*x FROM events",
     ] {
         assert!(plain(statement), "{statement}");
     }
     for statement in [
         "SELECT * FROM events",
         "SELECT e.* FROM events AS e",
+        "SELECT TOP 5 * FROM events",
+        "SELECT TOP (5) * FROM events",
+        "SELECT TOP 5 WITH TIES * FROM events ORDER BY 1",
+        "SELECT DISTINCT ON (user_id, (event_name)) * FROM events",
+        "SELECT tuple(*) FROM events",
+        "SELECT sum(cityHash64(*)) FROM events",
+        "SELECT count(DISTINCT *) FROM events",
         "SELECT `person_id` FROM events",
         "SELECT COLUMNS('p') FROM events",
         "SELECT 1 FROM events NATURAL JOIN people",

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use self::{csv::CsvReader, ndjson::NdjsonReader, parquet::ParquetReader};
 use crate::{Format, TableError};
 
-/// The longest line of NDJSON that is read, in bytes; a longer one is a faulty row.
+/// The longest row that is read, in bytes of NDJSON or of its names and values in JSON; a longer one is a faulty row.
 pub const ROW_BYTES_MAX: usize = 1 << 20;
 
 /// A value of a row that is not null.
@@ -92,7 +92,30 @@ impl TableReader {
         };
         let Some(fields) = fields else { return Ok(None) };
         self.rows_read += 1;
+        let fields = fields.and_then(within_limit).map_err(FaultyRow::cut);
         Ok(Some(ReadRow { number: self.rows_read, fields }))
+    }
+}
+
+fn within_limit(fields: Vec<Field>) -> Result<Vec<Field>, FaultyRow> {
+    let bytes: usize = fields.iter().map(|it| it.name.len() + it.value.get().len()).sum();
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(fields);
+    }
+    let members = fields.iter().map(|it| format!("{}: {}", it.name, it.value.get()));
+    let text = members.collect::<Vec<_>>().join(", ");
+    Err(FaultyRow { reason: too_long(), text })
+}
+
+fn too_long() -> String {
+    format!("is longer than {ROW_BYTES_MAX} bytes")
+}
+
+impl FaultyRow {
+    /// As much of it as is kept.
+    fn cut(mut self) -> Self {
+        self.text.truncate(self.text.floor_char_boundary(ROW_BYTES_MAX));
+        self
     }
 }
 

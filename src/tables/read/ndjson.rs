@@ -14,7 +14,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{FaultyRow, Field, ROW_BYTES_MAX};
+use super::{FaultyRow, Field, ROW_BYTES_MAX, too_long};
 use crate::TableError;
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl NdjsonReader {
                 Ok(Some(Err(FaultyRow { reason, text })))
             };
             if !is_whole {
-                return faulty(format!("is longer than {ROW_BYTES_MAX} bytes"), &self.line);
+                return faulty(too_long(), &self.line);
             }
             let line = self.line.trim_ascii();
             if line.is_empty() {

@@ -72,10 +72,11 @@ impl ParquetReader {
         let mut fields = Vec::with_capacity(self.columns.len());
         for (name, array) in self.columns.iter().zip(batch.columns()) {
             if array.is_valid(row) {
-                let json = json(array, row).ok_or_else(|| TableError::UnsupportedColumn {
-                    column: name.to_string(),
-                    kind: array.data_type().to_string(),
-                })?;
+                // All columns are of supported types; a time may be too far from 1970 for a date.
+                let Some(json) = json(array, row) else {
+                    let reason = format!("{name} is out of range");
+                    return Ok(Some(Err(FaultyRow { reason, text: String::new() })));
+                };
                 let value = RawValue::from_string(json)?;
                 // A number that is not finite has no JSON.
                 if value.get() != "null" {

@@ -149,6 +149,46 @@ fn a_faulty_line_of_csv_does_not_spoil_its_neighbours() {
 }
 
 #[test]
+fn a_row_that_is_too_long_does_not_spoil_its_neighbours() {
+    // The name and the quotes count too.
+    for (letters, is_long) in [(ROW_BYTES_MAX - 3, false), (ROW_BYTES_MAX - 2, true)] {
+        let cell = "x".repeat(letters);
+        let read = rows(format!("a\n{cell}\n7\n").as_bytes(), Format::Csv);
+        assert_eq!(read[0].starts_with("faulty: is longer than 1048576 bytes"), is_long);
+        assert_eq!(read[1], "a=\"7\"");
+        let read = rows(&written(Format::Parquet, &[&cell, "b"]), Format::Parquet);
+        assert!(read[0].starts_with("faulty: is longer than 1048576 bytes"));
+        assert!(read[2].starts_with("text=\"b\""), "{}", read[2]);
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_faulty_row_is_bounded() {
+    let text = format!("a\n{0},{0}\n", "ü".repeat(ROW_BYTES_MAX));
+    let file = file(text.as_bytes());
+    let mut reader = TableReader::open(file.path(), Format::Csv).unwrap();
+    let faulty = reader.next_row().unwrap().unwrap().fields.unwrap_err();
+    assert_eq!(faulty.text.len(), ROW_BYTES_MAX);
+}
+
+#[test]
+fn a_time_too_far_away_does_not_spoil_its_neighbours() {
+    let schema = Schema::new([Column::required("at", ColumnType::Timestamp)]);
+    let mut writer = TableWriter::new(Format::Parquet, schema).unwrap();
+    for millis in [0, i64::MAX, 1] {
+        writer.push(&[Value::Timestamp(millis)]).unwrap();
+    }
+    assert_eq!(
+        rows(&writer.finish().unwrap(), Format::Parquet),
+        [
+            "at=\"1970-01-01T00:00:00.000Z\"",
+            "faulty: at is out of range",
+            "at=\"1970-01-01T00:00:00.001Z\""
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_table_is_refused() {
     let nonsense = file(b"nonsense");
     assert!(TableReader::open(nonsense.path(), Format::Parquet).is_err());

@@ -61,7 +61,7 @@ impl FromQuery for ExportQuery {
 /// Exports every event once, in order of time and event id.
 ///
 /// Resume an export that broke off with `cursor`: the value of the column of that name in the last row received. An answer
-/// that breaks off without its end is not whole.
+/// that breaks off without its end is not whole. Of such a Parquet file no row can be read, so it begins anew.
 #[utoipa::path(
     get,
     path = "/events/export",

@@ -4,8 +4,8 @@ use serde_json::json;
 use url::form_urlencoded;
 use web::workspaces::{self, Days, WorkspaceChanges};
 
-use super::kit::{Person, Seen, link};
-use crate::kit::{BrowserTab, Workspace, engines::ClickHouseAddress, eventually, server, unique};
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Workspace, eventually, server};
 
 /// Three orders of two people, one signed up before.
 pub(super) async fn with_events() -> Workspace {
@@ -80,45 +80,6 @@ async fn an_answer_comes_with_the_page_or_in_its_place() {
         assert!(part.text.contains(answer), "{query}: {}", part.text);
         assert!(part.text.starts_with("<div id=\"explore-answer\">"), "{query}: {}", part.text);
     }
-}
-
-/// What a statement answered in the only row of a page.
-fn cell(seen: &Seen) -> &str {
-    seen.between("<td>began ", "</td>")
-}
-
-#[tokio::test]
-async fn a_statement_that_a_page_did_not_wait_for_is_asked_once() {
-    let workspace = Workspace::new().await;
-    let person = Person::signed_in(&workspace, "*").await;
-    eventually("statements are taken", || async {
-        let seen = person.get("/console/explore?tab=sql").await;
-        seen.text.contains("<code>people</code>").then_some(())
-    })
-    .await;
-    let mark = unique("slow");
-    // Longer than a page waits.
-    let statement = format!("SELECT concat('began ', toString(now64(6))) AS {mark}, sleep(3)");
-    let statement: String = form_urlencoded::byte_serialize(statement.as_bytes()).collect();
-    let address = format!("/console/explore?tab=sql&sql={statement}");
-    let page = person.get(&address).await;
-    assert!(!page.text.contains("<td>began "), "{}", page.text);
-    let clickhouse = ClickHouseAddress::of_server(&server().data_dir).unwrap();
-    let running = format!(
-        "SELECT count() FROM system.processes WHERE query LIKE '%{mark}%' AND query NOT LIKE '%processes%'"
-    );
-    eventually("the statement runs", || async {
-        (clickhouse.query(&running).await == "1").then_some(())
-    })
-    .await;
-    let before = clickhouse.query("SELECT now64(6)").await;
-    let part = person.request(http::Method::GET, &format!("{address}&answer=on"));
-    let part = person.send(part.header("hx-request", "true")).await;
-    let began = cell(&part);
-    assert!(began < before.as_str(), "it began {began}, and was there at {before}");
-    // The answer is taken once.
-    let again = person.get(&format!("{address}&answer=on")).await;
-    assert!(cell(&again) > before.as_str(), "{}", again.text);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ pub mod db;
 pub mod http;
 pub mod links;
 pub mod management;
+pub mod shares;
 pub mod spool;
 pub mod telemetry;
 pub mod workspaces;

@@ -9,7 +9,6 @@
 
 pub mod model;
 pub mod ops;
-mod scans;
 mod state;
 mod store;
 

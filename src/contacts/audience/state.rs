@@ -5,14 +5,23 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use kernel::{Error, Result, WorkspaceId};
 use people_mirror::ops::wait_for_mirror;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use web::Services;
-
-use crate::scans::{ScanPermit, Scans};
+use web::{
+    Services,
+    shares::{ShareLimits, SharePermit, Shares},
+};
 
 /// Audiences with event filters that are queried at the same time: each holds sets of people in PostgreSQL.
 const EVENT_AUDIENCES_MAX: usize = 4;
 /// How long a query waits for copies of profiles that were just written.
 const COPIES_WAIT_MAX: Duration = Duration::from_secs(1);
+/// Scans at the same time: each keeps a processor of PostgreSQL busy, for seconds where there are a million profiles.
+const SCANS: ShareLimits = ShareLimits {
+    all: 4,
+    of_workspace: 2,
+    wait_max: PERMIT_WAIT_MAX,
+    refused: "too many audiences are being counted",
+    retry_after: Duration::from_secs(2),
+};
 /// How long a query waits for a permit.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
@@ -21,7 +30,7 @@ const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 pub struct AudienceState {
     services: Services,
     event_audiences: Arc<Semaphore>,
-    scans: Arc<Scans>,
+    scans: Arc<Shares>,
     asks_copies: bool,
 }
 
@@ -29,7 +38,7 @@ impl AudienceState {
     /// The state, with all permits free.
     pub fn new(services: Services) -> Self {
         let event_audiences = Arc::new(Semaphore::new(EVENT_AUDIENCES_MAX));
-        Self { services, event_audiences, scans: Arc::new(Scans::new()), asks_copies: true }
+        Self { services, event_audiences, scans: Arc::new(Shares::new(SCANS)), asks_copies: true }
     }
 
     /// The same, which finds the profiles of events in PostgreSQL alone, as where their copies in ClickHouse are late.
@@ -39,12 +48,15 @@ impl AudienceState {
     }
 
     /// Whether the copies of a workspace's profiles in ClickHouse are as new as this call, now or soon.
-    pub(crate) async fn has_copies(&self, workspace: WorkspaceId) -> Result<bool> {
+    ///
+    /// # Errors
+    /// Unavailable when PostgreSQL is.
+    pub async fn has_copies(&self, workspace: WorkspaceId) -> Result<bool> {
         Ok(self.asks_copies && wait_for_mirror(self.db(), workspace, COPIES_WAIT_MAX).await?)
     }
 
     /// Waits for the permit to scan the profiles of a workspace.
-    pub(crate) async fn scan_permit(&self, workspace: WorkspaceId) -> Result<ScanPermit> {
+    pub(crate) async fn scan_permit(&self, workspace: WorkspaceId) -> Result<SharePermit> {
         self.scans.permit(workspace).await
     }
 

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use kernel::{Channel, Country, Result, Timestamp, UserId, WorkspaceId, page::PageWindow};
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
+use web::shares::SharePermit;
 
 use super::{
     model::{
@@ -24,7 +25,7 @@ use super::{
         survivors::Survivors,
     },
 };
-use crate::{AudienceState, scans::ScanPermit};
+use crate::AudienceState;
 
 pub use self::{
     further::further_identifiers,
@@ -56,7 +57,7 @@ pub struct Audience<'a> {
     /// Profiles into which some `userIds` were merged.
     survivors: Survivors,
     _event_permit: Option<OwnedSemaphorePermit>,
-    _scan_permit: Option<ScanPermit>,
+    _scan_permit: Option<SharePermit>,
 }
 
 impl<'a> Audience<'a> {

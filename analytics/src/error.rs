@@ -59,6 +59,16 @@ pub enum AnalyticsError {
     /// The question itself cannot be answered; the text says why.
     #[error("{0}")]
     Question(&'static str),
+    /// Too much of what people did would have to be held at once.
+    #[error(
+        "a 64th of these people have more than {max} {of}: ask for a shorter range, fewer people or rarer events"
+    )]
+    TooLongHistories {
+        /// Most that may be held.
+        max: usize,
+        /// What there is too much of.
+        of: &'static str,
+    },
     /// Any other refusal: a fault of ours, or of the engine.
     #[error("clickhouse refused a statement")]
     Other(#[source] clickhouse::error::Error),
@@ -73,7 +83,7 @@ impl AnalyticsError {
             Self::Late => "late",
             Self::Busy | Self::TooManyExports(_) => "busy",
             Self::Timeout(_) => "timeout",
-            Self::TooMuch(_) => "too_much",
+            Self::TooMuch(_) | Self::TooLongHistories { .. } => "too_much",
             Self::Address(_)
             | Self::Schema(_)
             | Self::Answer(_)

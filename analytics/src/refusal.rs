@@ -27,6 +27,7 @@ impl From<AnalyticsError> for Error {
             }
             AnalyticsError::Timeout(_)
             | AnalyticsError::TooMuch(_)
+            | AnalyticsError::TooLongHistories { .. }
             | AnalyticsError::Question(_) => Self::bad_request(error.to_string()),
             _ => Self::Internal(anyhow::Error::new(error)),
         }

@@ -17,6 +17,10 @@ use crate::{Analytics, client, error::AnalyticsError, reads::BlockStream};
 const HISTORIES: &str = include_str!("../sql/insight_histories.sql");
 /// Most choices of a question.
 pub const HISTORY_CHOICES_MAX: usize = 20;
+/// What is held of one group of people at a time, in this process: events of 24 bytes each, twice that with a breakdown, and its
+/// values.
+pub const HISTORIES_MAX: HistoriesMax =
+    HistoriesMax { events: 10_000_000, label_bytes: 240_000_000 };
 /// The value of the breakdown, of events that a person may begin with.
 const OF_ENTRY: &str =
     ", if(bitAnd(choices, 1) = 0, '', ifNull(concat('=', $label$), '')) AS label";
@@ -39,6 +43,17 @@ pub struct HistoriesAsked {
     pub breakdown: Option<Breakdown>,
     /// The people it is limited to, stored before.
     pub members: Option<Uuid>,
+    /// What may be held at a time; mostly [`HISTORIES_MAX`].
+    pub max: HistoriesMax,
+}
+
+/// Most of what is held of one group of people: a 64th of all, by their hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoriesMax {
+    /// Events of these people.
+    pub events: usize,
+    /// Bytes of the breakdown's values that they begin with.
+    pub label_bytes: usize,
 }
 
 /// An event of a history.
@@ -121,6 +136,12 @@ impl Rows {
         std::mem::replace(&mut self.taken, end)..end
     }
 
+    /// Bytes of the labels of some rows; none without a breakdown.
+    fn label_bytes(&self, rows: Range<usize>) -> usize {
+        let labels = self.labels.get(rows).unwrap_or_default();
+        labels.iter().flatten().map(String::len).sum()
+    }
+
     fn need_links(&self, rows: Range<usize>) -> bool {
         self.events[rows].contains(&NEEDS_LINKS)
     }
@@ -140,9 +161,27 @@ struct PersonEvent {
 pub struct Histories {
     events: Vec<PersonEvent>,
     labels: Vec<Option<String>>,
+    label_bytes: usize,
 }
 
 impl Histories {
+    /// Refuses events with which there would be more than may be held.
+    fn refuse_many(
+        &self,
+        rows: &Rows,
+        range: Range<usize>,
+        max: HistoriesMax,
+    ) -> Result<(), AnalyticsError> {
+        if self.events.len() + range.len() > max.events {
+            return Err(AnalyticsError::TooLongHistories { max: max.events, of: "events" });
+        }
+        if self.label_bytes + rows.label_bytes(range) > max.label_bytes {
+            let of = "bytes of values of the breakdown";
+            return Err(AnalyticsError::TooLongHistories { max: max.label_bytes, of });
+        }
+        Ok(())
+    }
+
     fn add(&mut self, rows: &mut Rows, range: Range<usize>) {
         let people = &rows.people[range.clone()];
         let first = self.events.len();
@@ -153,6 +192,7 @@ impl Histories {
             place,
         }));
         if !rows.labels.is_empty() {
+            self.label_bytes += rows.label_bytes(range.clone());
             self.labels.extend(rows.labels[range].iter_mut().map(Option::take));
         }
     }
@@ -222,6 +262,7 @@ impl HistoryStream<'_> {
                     self.begin_again().await?;
                     return Ok(NextHistories::Again);
                 }
+                people.refuse_many(&self.rows, range.clone(), self.asked.max)?;
                 people.add(&mut self.rows, range);
                 continue;
             }
@@ -291,7 +332,7 @@ fn open(
 ) -> Result<BlockStream, AnalyticsError> {
     let mut parameters = Parameters::default();
     let sql = sql(asked, links, &mut parameters);
-    // The answer has a row for each event, and is read a group of people at a time.
+    // The answer has a row for each event, and is read a group of people at a time: see `HistoriesMax`.
     let query = rows(asked)
         .bind(workspace, client::read(analytics, &sql))
         .with_setting("max_result_rows", "0");
@@ -345,6 +386,32 @@ mod tests {
             assert_eq!(rows.take(group), range);
         }
         assert_eq!(rows.group(), None);
+    }
+
+    #[test]
+    fn so_many_events_and_labels_are_held_of_a_group_and_no_more() {
+        let text = |text: &str| Some(text.to_owned());
+        let held = |max: HistoriesMax| {
+            let mut rows = Rows {
+                people: vec![1, 2, 1],
+                events: vec![1, 1, 1],
+                labels: vec![text("four"), None, text("five!")],
+                taken: 0,
+            };
+            let mut people = Histories::default();
+            for range in [0..2, 2..3] {
+                people.refuse_many(&rows, range.clone(), max)?;
+                people.add(&mut rows, range);
+            }
+            Ok::<usize, AnalyticsError>(people.events.len())
+        };
+        let enough = HistoriesMax { events: 3, label_bytes: 9 };
+        assert_eq!(held(enough).unwrap(), 3);
+        let refused = held(HistoriesMax { events: 2, ..enough }).unwrap_err();
+        assert!(refused.to_string().contains("more than 2 events"), "{refused}");
+        assert!(matches!(kernel::Error::from(refused), kernel::Error::BadRequest { .. }));
+        let refused = held(HistoriesMax { label_bytes: 8, ..enough }).unwrap_err();
+        assert!(refused.to_string().contains("more than 8 bytes"), "{refused}");
     }
 
     #[test]

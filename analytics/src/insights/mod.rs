@@ -27,8 +27,8 @@ pub use catalog::{
 };
 pub use condition::EventChoice;
 pub use histories::{
-    HISTORY_CHOICES_MAX, Histories, HistoriesAsked, HistoryEvent, HistoryStream, NextHistories,
-    PersonHistory, histories,
+    HISTORIES_MAX, HISTORY_CHOICES_MAX, Histories, HistoriesAsked, HistoriesMax, HistoryEvent,
+    HistoryStream, NextHistories, PersonHistory, histories,
 };
 pub use members::{MEMBERS_PER_INSERT, Members, store};
 pub use metric::Metric;

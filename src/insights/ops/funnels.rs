@@ -1,6 +1,6 @@
 //! Funnels: ClickHouse answers what each person did, and the rules say how far they came.
 
-use analytics::insights::{HistoriesAsked, Span};
+use analytics::insights::{HISTORIES_MAX, HistoriesAsked, Span};
 use kernel::{Result, WorkspaceId};
 
 use super::{InsightState, histories::follow, members::members};
@@ -38,6 +38,7 @@ pub async fn funnel(
         has_all_events: question.order == Order::Strict,
         breakdown: question.breakdown.as_ref().map(|it| it.by.clone()),
         members,
+        max: HISTORIES_MAX,
     };
     let funnel = follow(app, workspace, &asked, Funnel::new(question)).await?;
     let by_value = question.breakdown.as_ref().map(|by| funnel.by_value(by.limit));

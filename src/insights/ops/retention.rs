@@ -1,6 +1,6 @@
 //! Retention: ClickHouse answers when people began and returned, and the rules count them.
 
-use analytics::insights::HistoriesAsked;
+use analytics::insights::{HISTORIES_MAX, HistoriesAsked};
 use kernel::{Result, WorkspaceId};
 
 use super::{InsightState, histories::follow, members::members};
@@ -26,6 +26,7 @@ pub async fn retention(
         has_all_events: false,
         breakdown: None,
         members,
+        max: HISTORIES_MAX,
     };
     let retention = follow(app, workspace, &asked, retention).await?;
     Ok(retention.cohorts())

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use analytics::{
     Analytics, ReadLimits,
     identities::{self, IdentityRow},
-    insights::{EventChoice, HistoriesAsked, HistoryStream, NextHistories, Span, histories},
+    insights::{
+        EventChoice, HISTORIES_MAX, HistoriesAsked, HistoriesMax, HistoryStream, NextHistories,
+        Span, histories,
+    },
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -75,6 +78,7 @@ fn asked() -> HistoriesAsked {
         has_all_events: false,
         breakdown: None,
         members: None,
+        max: HISTORIES_MAX,
     }
 }
 
@@ -171,6 +175,26 @@ async fn the_first_service_id_that_arrives_while_a_question_is_asked_makes_it_be
     let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
     world.track(&[world.of_service_id(ANN)]).await;
     assert_eq!(HistoriesRead::default().read(&mut stream).await, one_person(3, 1));
+}
+
+#[tokio::test]
+async fn a_question_ends_where_people_have_more_events_than_may_be_held() {
+    let world = World::new().await;
+    world.track(&[world.of_user("ann"), world.of_user("ann")]).await;
+    for (events, is_answered) in [(2, true), (1, false)] {
+        let max = HistoriesMax { events, ..HISTORIES_MAX };
+        let asked = HistoriesAsked { max, ..asked() };
+        let mut stream = histories(&world.analytics, world.workspace, &asked).await.unwrap();
+        match stream.next().await {
+            Ok(next) => assert!(is_answered && matches!(next, NextHistories::People(_))),
+            Err(refused) => {
+                assert!(
+                    !is_answered && refused.to_string().contains("more than 1 events"),
+                    "{refused}"
+                );
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -35,7 +35,8 @@ impl Metric {
         !matches!(self, Self::Count | Self::Unique | Self::PerUser)
     }
 
-    pub(super) const fn is_of_people(self) -> bool {
+    /// Whether it counts people.
+    pub const fn is_of_people(self) -> bool {
         matches!(self, Self::Unique | Self::PerUser)
     }
 

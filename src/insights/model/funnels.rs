@@ -12,7 +12,7 @@ use super::{
     breakdown::BreakdownBy,
     choice::{Choice, refuse_many_filters},
     follow::Follow,
-    people::People,
+    people::{CopiesNeeded, People},
     period::Period,
 };
 
@@ -87,6 +87,13 @@ impl FromFields for FunnelQuestion {
                 .about("A targeting, or `segmentId`: only events of these people.")
                 .object(),
         }
+    }
+}
+
+impl FunnelQuestion {
+    /// The copies in ClickHouse that it depends on.
+    pub fn copies_needed(&self) -> CopiesNeeded {
+        CopiesNeeded::of_people(self.people.as_ref(), self.breakdown.as_ref())
     }
 }
 

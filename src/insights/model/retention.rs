@@ -9,7 +9,7 @@ use kernel::{
 use super::{
     choice::{Choice, refuse_many_filters},
     follow::Follow,
-    people::People,
+    people::{CopiesNeeded, People},
     period::{Interval, Period},
 };
 
@@ -87,6 +87,13 @@ impl FromFields for RetentionQuestion {
                 .about("A targeting, or `segmentId`: only events of these people.")
                 .object(),
         }
+    }
+}
+
+impl RetentionQuestion {
+    /// The copies in ClickHouse that it depends on.
+    pub fn copies_needed(&self) -> CopiesNeeded {
+        CopiesNeeded::of_people(self.people.as_ref(), None)
     }
 }
 

@@ -3,7 +3,11 @@
 use analytics::insights::{HISTORIES_MAX, HistoriesAsked, Span};
 use kernel::{Result, WorkspaceId};
 
-use super::{InsightState, histories::follow, members::members};
+use super::{
+    InsightState,
+    histories::follow,
+    members::{members, wait_for_copies},
+};
 use crate::model::funnels::{Funnel, FunnelOf, FunnelQuestion, FunnelSteps, Order};
 
 /// The answer to a question about a funnel.
@@ -24,10 +28,19 @@ pub async fn funnel(
     workspace: WorkspaceId,
     question: &FunnelQuestion,
 ) -> Result<FunnelAnswer> {
-    let _place = app.place().await?;
+    app.compute(workspace, computed(app, workspace, question)).await
+}
+
+async fn computed(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    question: &FunnelQuestion,
+) -> Result<FunnelAnswer> {
     let now = app.clock().now();
     let entries = question.period.span(now)?;
     let members = members(app, workspace, question.people.as_ref()).await?;
+    // After the people are found: all of them are copied then.
+    wait_for_copies(app, workspace, question.copies_needed()).await?;
     let asked = HistoriesAsked {
         choices: question.steps.iter().map(|step| step.at(now)).collect(),
         first_span: entries,

@@ -10,7 +10,11 @@ use kernel::{Error, FieldError, Result, WorkspaceId};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::model::{PEOPLE_MAX, people::People};
+use super::{InsightState, RETRY_AFTER};
+use crate::model::{
+    PEOPLE_MAX,
+    people::{CopiesNeeded, People},
+};
 
 /// Why people cannot be found: their targeting uses a segment that does not exist, or is too large with its segments.
 ///
@@ -30,6 +34,29 @@ pub(super) async fn people_fault(
         };
         fault
     }))
+}
+
+/// Waits for the copies that a question depends on: ClickHouse has what was written before the call, at once or soon. A
+/// question whose answer would miss people is refused where it has not; another is answered by the links that are copied.
+///
+/// # Errors
+/// Unavailable when profiles are not copied in time, or a store is.
+pub(super) async fn wait_for_copies(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    needed: CopiesNeeded,
+) -> Result<()> {
+    if needed == CopiesNeeded::None {
+        return Ok(());
+    }
+    let are_copied = app.has_copies(workspace).await?;
+    if are_copied || needed == CopiesNeeded::Links {
+        return Ok(());
+    }
+    Err(Error::Unavailable {
+        what: "profiles that changed just now are not in insights yet",
+        retry_after: Some(RETRY_AFTER),
+    })
 }
 
 /// Finds the people in PostgreSQL and stores them for ClickHouse; the id under which they are. None where the question is

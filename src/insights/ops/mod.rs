@@ -17,36 +17,84 @@ pub use self::{
 use std::{sync::Arc, time::Duration};
 
 use contacts::ContactState;
-use kernel::{Error, Result};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use kernel::{Error, Result, WorkspaceId};
+use tokio::time::timeout;
+use web::shares::{ShareLimits, Shares};
 
-/// Insights that are computed at the same time: a funnel holds a little of each person.
-const COMPUTED_MAX: usize = 4;
-/// How long a question waits for its turn.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Insights that are computed at the same time: a funnel holds a little of each person. A question beyond these waits.
+const COMPUTED: ShareLimits = ShareLimits {
+    all: 4,
+    of_workspace: 2,
+    wait_max: Duration::from_secs(10),
+    refused: "too many insights are being computed",
+    retry_after: RETRY_AFTER,
+};
+/// How long the answer to one question is computed, all its series together.
+const COMPUTED_IN: Duration = Duration::from_secs(30);
+/// When a caller may ask again what could not be answered now.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// State of the handlers of this area; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct InsightState {
     contacts: ContactState,
-    places: Arc<Semaphore>,
+    computed: Arc<Shares>,
 }
 
 impl InsightState {
-    /// The state, with all places free.
+    /// The state, while nothing is computed.
     pub fn new(contacts: ContactState) -> Self {
-        Self { contacts, places: Arc::new(Semaphore::new(COMPUTED_MAX)) }
+        Self { contacts, computed: Arc::new(Shares::new(COMPUTED)) }
     }
 
-    async fn place(&self) -> Result<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.places).acquire_owned();
-        let place = tokio::time::timeout(WAIT_MAX, place).await;
-        place.ok().and_then(std::result::Result::ok).ok_or(Error::Unavailable {
-            what: "too many insights are being computed",
-            retry_after: Some(RETRY_AFTER),
-        })
+    /// Computes an answer as one of few: so many of a workspace, and of all. It is given up after [`COMPUTED_IN`].
+    async fn compute<T>(
+        &self,
+        workspace: WorkspaceId,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _permit = self.computed.permit(workspace).await?;
+        in_time(COMPUTED_IN, answer).await
     }
 }
 
+/// Awaits an answer for so long at most.
+async fn in_time<T>(max: Duration, answer: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(max, Box::pin(answer)).await.unwrap_or_else(|_| {
+        Err(Error::bad_request(format!(
+            "the question took longer than {} s: ask for fewer series, a shorter range or fewer people",
+            max.as_secs()
+        )))
+    })
+}
+
 web::area_state!(InsightState, ContactState, contacts);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_workspace_leaves_insights_to_another() {
+        let computed = Shares::new(ShareLimits { wait_max: Duration::ZERO, ..COMPUTED });
+        let [busy, other] = [1, 2].map(|number| WorkspaceId::new(uuid::Uuid::from_u128(number)));
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            held.push(computed.permit(busy).await.unwrap());
+        }
+        let refused = computed.permit(busy).await.unwrap_err();
+        assert!(refused.is_unavailable());
+        assert_eq!(refused.retry_after(), Some(RETRY_AFTER));
+        for _ in 0..2 {
+            held.push(computed.permit(other).await.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_takes_too_long_is_given_up() {
+        assert_eq!(in_time(COMPUTED_IN, async { Ok(7) }).await.unwrap(), 7);
+        let never = std::future::pending::<Result<()>>();
+        let refused = in_time(Duration::ZERO, never).await.unwrap_err();
+        assert!(matches!(refused, Error::BadRequest { .. }), "{refused:?}");
+    }
+}

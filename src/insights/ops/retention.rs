@@ -3,7 +3,11 @@
 use analytics::insights::{HISTORIES_MAX, HistoriesAsked};
 use kernel::{Result, WorkspaceId};
 
-use super::{InsightState, histories::follow, members::members};
+use super::{
+    InsightState,
+    histories::follow,
+    members::{members, wait_for_copies},
+};
 use crate::model::retention::{Cohort, Retention, RetentionQuestion};
 
 /// Computes the cohorts of a range.
@@ -15,10 +19,19 @@ pub async fn retention(
     workspace: WorkspaceId,
     question: &RetentionQuestion,
 ) -> Result<Vec<Cohort>> {
-    let _place = app.place().await?;
+    app.compute(workspace, computed(app, workspace, question)).await
+}
+
+async fn computed(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    question: &RetentionQuestion,
+) -> Result<Vec<Cohort>> {
     let now = app.clock().now();
     let retention = Retention::new(question, now)?;
     let members = members(app, workspace, question.people.as_ref()).await?;
+    // After the people are found: all of them are copied then.
+    wait_for_copies(app, workspace, question.copies_needed()).await?;
     let asked = HistoriesAsked {
         choices: vec![question.start.at(now), question.returning.at(now)],
         first_span: retention.start_span,

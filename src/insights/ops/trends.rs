@@ -3,7 +3,10 @@
 use analytics::insights;
 use kernel::{Result, WorkspaceId};
 
-use super::{InsightState, members::members};
+use super::{
+    InsightState,
+    members::{members, wait_for_copies},
+};
 use crate::model::trends::{Curve, TrendsQuestion, curves};
 
 /// The curves of one series.
@@ -33,9 +36,18 @@ pub async fn trends(
     workspace: WorkspaceId,
     question: &TrendsQuestion,
 ) -> Result<TrendsAnswer> {
-    let _place = app.place().await?;
+    app.compute(workspace, computed(app, workspace, question)).await
+}
+
+async fn computed(
+    app: &InsightState,
+    workspace: WorkspaceId,
+    question: &TrendsQuestion,
+) -> Result<TrendsAnswer> {
     let plan = question.plan(app.clock().now())?;
     let members = members(app, workspace, question.people.as_ref()).await?;
+    // After the people are found: all of them are copied then.
+    wait_for_copies(app, workspace, question.copies_needed()).await?;
     let mut series = Vec::with_capacity(question.series.len());
     for (place, asked) in question.series.iter().enumerate() {
         let rows = insights::trend(

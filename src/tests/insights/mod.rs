@@ -12,6 +12,7 @@ mod trends;
 
 use std::collections::BTreeSet;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::kit::{Workspace, eventually, unique};
@@ -45,6 +46,22 @@ async fn track(workspace: &Workspace, events: &[Value]) {
         (answer["series"][0]["total"] == expected).then_some(())
     })
     .await;
+}
+
+/// The answer to a question about people who were written just now: one that would miss some is refused, and asked again.
+async fn asked_at_once(workspace: &Workspace, kind: &str, question: &Value) -> Value {
+    let path = format!("/insights/{kind}");
+    eventually("profiles are copied in time", async || {
+        let request = workspace.api.request(Method::POST, &path).json(question);
+        let answer = request.send().await.unwrap();
+        if answer.status() == 503 {
+            assert!(answer.headers().contains_key("retry-after"));
+            return None;
+        }
+        assert_eq!(answer.status(), 200);
+        Some(answer.json().await.unwrap())
+    })
+    .await
 }
 
 async fn trends(workspace: &Workspace, question: Value) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{event, track, trends};
+use super::{asked_at_once, event, track};
 use crate::{
     identity::link,
     kit::{Workspace, eventually},
@@ -14,10 +14,10 @@ async fn person(workspace: &Workspace, external: &str, plan: &str) -> String {
     made["id"].as_str().unwrap().to_owned()
 }
 
-/// Asks until the answer is right: links and profiles are visible within a second.
+/// Asks until the answer is right: links are visible within a second.
 async fn becomes(workspace: &Workspace, question: &Value, pick: &str, expected: &Value) {
     eventually(&format!("{question} is {expected}"), async || {
-        let answer = trends(workspace, question.clone()).await;
+        let answer = asked_at_once(workspace, "trends", question).await;
         (answer.pointer(pick) == Some(expected)).then_some(())
     })
     .await;
@@ -55,11 +55,12 @@ async fn a_question_is_limited_to_people_of_a_targeting_or_segment() {
     }
     let without_people = json!({"filterGroups": [{"filters": [{"type": "attribute", "field": "plan", "operator": "equals", "value": "none"}]}]});
     let question = json!({"series": [{"eventName": "Seen"}], "interval": "none", "from": "2026-03-01", "to": "2026-03-01", "people": without_people});
-    assert_eq!(trends(&workspace, question).await["series"][0]["total"], 0);
+    let answer = asked_at_once(&workspace, "trends", &question).await;
+    assert_eq!(answer["series"][0]["total"], 0);
     let by_plan = json!({"series": [{"eventName": "Seen"}], "interval": "none", "from": "2026-03-01", "to": "2026-03-01",
                          "breakdown": {"profile": "plan"}});
     becomes(&workspace, &by_plan, "/series/0/total", &json!(2)).await;
-    let answer = trends(&workspace, by_plan).await;
+    let answer = asked_at_once(&workspace, "trends", &by_plan).await;
     let shown: Vec<Value> = answer["series"]
         .as_array()
         .unwrap()
@@ -102,7 +103,7 @@ async fn identifiers_of_one_person_are_one_person() {
         "window": {"amount": 1, "unit": "minutes"}, "from": "2026-03-01", "to": "2026-03-01",
         "breakdown": {"profile": "plan"},
     });
-    let answer = workspace.api.post("/insights/funnels", &funnel, 200).await.json();
+    let answer = asked_at_once(&workspace, "funnels", &funnel).await;
     let people: Vec<Value> =
         answer["steps"].as_array().unwrap().iter().map(|it| it["people"].clone()).collect();
     assert_eq!(json!(people), json!([2, 1, 1, 1]));
@@ -113,4 +114,57 @@ async fn identifiers_of_one_person_are_one_person() {
     let retention = json!({"start": {"eventName": "Viewed"}, "return": {"eventName": "Rated"}, "from": "2026-03-01", "to": "2026-03-01", "intervals": 1});
     let answer = workspace.api.post("/insights/retention", &retention, 200).await.json();
     assert_eq!(answer["cohorts"][0]["values"], json!([1]));
+}
+
+#[tokio::test]
+async fn people_count_in_the_question_right_after_they_are_written() {
+    let workspace = Workspace::new().await;
+    let users = ["ann", "bob", "cid", "dan", "eve"];
+    let mut events = Vec::new();
+    for user in users {
+        events.push(event(user, "Seen", "2026-03-01T12:00:00Z", json!({})));
+        let device = format!("device-of-{user}");
+        events.push(json!({"anonymousId": device, "eventName": "Opened", "timestamp": "2026-03-01T12:01:00Z"}));
+    }
+    track(&workspace, &events).await;
+    let range = json!({"from": "2026-03-01", "to": "2026-03-01"});
+    let asked = |further: Value| {
+        let mut question = range.clone();
+        question.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+        question
+    };
+    let by_plan = asked(
+        json!({"series": [{"eventName": "Seen"}], "interval": "none", "breakdown": {"profile": "plan"}}),
+    );
+    let targeting = json!({"filterGroups": [{"filters": [
+        {"type": "attribute", "field": "plan", "operator": "equals", "value": "pro"}]}]});
+    let of_devices = asked(
+        json!({"series": [{"eventName": "Opened"}], "interval": "none", "people": targeting}),
+    );
+    let steps = asked(json!({
+        "steps": [{"eventName": "Seen"}, {"eventName": "Opened"}], "window": {"amount": 1, "unit": "hours"},
+        "people": targeting,
+    }));
+    let returns = asked(json!({
+        "start": {"eventName": "Seen"}, "return": {"eventName": "Opened"}, "intervals": 1, "people": targeting,
+    }));
+    for (number, user) in (1..).zip(users) {
+        let id = person(&workspace, user, "pro").await;
+        let answer = asked_at_once(&workspace, "trends", &by_plan).await;
+        let first = &answer["series"][0];
+        assert_eq!(json!([first["breakdown"], first["total"]]), json!(["pro", number]));
+        link(&workspace, &format!("device-of-{user}"), &id).await;
+        let answer = asked_at_once(&workspace, "trends", &of_devices).await;
+        assert_eq!(answer["series"][0]["total"], number);
+        let answer = asked_at_once(&workspace, "funnels", &steps).await;
+        assert_eq!(
+            json!([answer["entered"], answer["steps"][1]["people"]]),
+            json!([number, number])
+        );
+        let answer = asked_at_once(&workspace, "retention", &returns).await;
+        assert_eq!(
+            answer["cohorts"][0],
+            json!({"from": "2026-03-01T00:00:00Z", "size": number, "values": [number]})
+        );
+    }
 }

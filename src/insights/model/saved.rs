@@ -130,6 +130,7 @@ impl FromFields for NewInsight {
         let name = name(body.required("name"));
         let kind = body.required("kind").about(KIND).one_of(KINDS);
         let question = question(body.required("question").about(QUESTION));
+        refuse_long(body, &question);
         refuse_misfit(body, kind, &question);
         Self { name, kind, question }
     }
@@ -159,8 +160,11 @@ impl FromFields for InsightPatch {
         if kind.is_some() && question.is_none() && !body.is_refused("question") {
             body.refuse("question", "is required with kind");
         }
-        if let (Some(kind), Some(question)) = (kind, &question) {
-            refuse_misfit(body, kind, question);
+        if let Some(question) = &question {
+            refuse_long(body, question);
+            if let Some(kind) = kind {
+                refuse_misfit(body, kind, question);
+            }
         }
         Self { name, kind, question }
     }
@@ -173,17 +177,20 @@ fn question<P: Presence>(field: Field<'_, P>) -> P::Out<Map<String, Value>> {
     field.json_object()
 }
 
-/// Refuses a question that is none of its kind.
-fn refuse_misfit(body: &mut Fields<'_>, kind: Kind, question: &Map<String, Value>) {
-    if body.is_refused("question") || body.is_refused("kind") || !body.has("question") {
-        return;
-    }
+/// Refuses a question that is longer than may be saved, of whatever kind.
+fn refuse_long(body: &mut Fields<'_>, question: &Map<String, Value>) {
     let bytes = Value::Object(question.clone()).to_string().len();
     if bytes > QUESTION_BYTES_MAX {
         body.refuse(
             "question",
             format!("must have at most {QUESTION_BYTES_MAX} bytes of JSON, received {bytes}"),
         );
+    }
+}
+
+/// Refuses a question that is none of its kind.
+fn refuse_misfit(body: &mut Fields<'_>, kind: Kind, question: &Map<String, Value>) {
+    if body.is_refused("question") || body.is_refused("kind") || !body.has("question") {
         return;
     }
     if let Err(kernel::Error::Invalid(errors)) = Question::stored(kind, question) {

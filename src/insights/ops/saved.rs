@@ -82,15 +82,15 @@ pub async fn update(
     id: InsightId,
     patch: InsightPatch,
 ) -> Result<Insight> {
-    let mut insight = get(app, workspace, id).await?;
     let InsightPatch { name, kind, question } = patch;
     if name.is_none() && kind.is_none() && question.is_none() {
-        return Ok(insight);
+        return get(app, workspace, id).await;
     }
+    let mut tx = app.db().begin().await?;
+    let mut insight = store::find_to_change(&mut tx, workspace, id).await?.ok_or(NOT_FOUND)?;
     insight.name = name.unwrap_or(insight.name);
     insight.kind = kind.unwrap_or(insight.kind);
     insight.updated_at = app.clock().now();
-    let mut tx = app.db().begin().await?;
     if let Some(question) = question {
         check_segments(&mut tx, workspace, &Question::stored(insight.kind, &question)?).await?;
         insight.question = question;

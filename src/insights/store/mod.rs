@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::{InsightId, Result, WorkspaceId, page::PageWindow};
 use serde_json::Value;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::model::saved::{Insight, Kind, SAVED_MAX};
@@ -108,6 +108,26 @@ pub(crate) async fn find(
         id.uuid(),
     )
     .fetch_optional(db)
+    .await?;
+    row.map(Insight::try_from).transpose()
+}
+
+/// An insight of a workspace, which no other transaction changes before this one ends.
+pub(crate) async fn find_to_change(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: InsightId,
+) -> Result<Option<Insight>> {
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, kind, question, created_at, updated_at
+         from insight
+         where workspace_id = $1 and id = $2
+         for update",
+        workspace.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(tx)
     .await?;
     row.map(Insight::try_from).transpose()
 }

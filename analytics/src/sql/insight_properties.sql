@@ -3,7 +3,7 @@ WITH
     sample AS (
         SELECT properties
         FROM events FINAL
-        WHERE workspace_id = {workspace:UUID} AND event_name = {event_name:String}
+        WHERE workspace_id = {workspace:UUID} AND event_name = {event_name:String} AND day <= toDate(now('UTC'))
         ORDER BY workspace_id DESC, event_name DESC, day DESC
         LIMIT {sample:UInt64}
     ),

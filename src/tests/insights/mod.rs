@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod filters;
+mod formats;
 mod funnels;
 mod model;
 mod people;

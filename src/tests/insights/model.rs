@@ -1,6 +1,9 @@
 //! Trends, funnels and retention computed over plain vectors, without the program's rules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 /// An event as the model knows it: whose it is, and not by which identifier.
 #[derive(Debug, Clone)]
@@ -54,46 +57,103 @@ pub(super) fn by_interval<'e>(
         .collect()
 }
 
-/// How many people reached each step. Events at one millisecond stand in the order of the steps.
-pub(super) fn funnel(
-    events: &[Happened],
-    steps: &[&str],
-    entries: std::ops::RangeInclusive<i64>,
-    window_ms: i64,
-) -> Vec<usize> {
-    let mut people: BTreeMap<usize, Vec<&Happened>> = BTreeMap::new();
+/// A question about a funnel.
+#[derive(Debug, Clone)]
+pub(super) struct Funnel<'a> {
+    pub(super) steps: &'a [&'a str],
+    /// When people may enter, in milliseconds.
+    pub(super) entries: RangeInclusive<i64>,
+    pub(super) window_ms: i64,
+    /// Whether no other event may come between two steps.
+    pub(super) is_strict: bool,
+}
+
+/// How far a person came who entered: of the attempts with the most steps the earliest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attempt {
+    pub(super) reached: usize,
+    /// The country of the events that the person entered with.
+    pub(super) country: Option<&'static str>,
+}
+
+/// The attempt of each person who entered.
+pub(super) fn attempts(events: &[Happened], asked: &Funnel<'_>) -> Vec<Attempt> {
+    let mut people: BTreeMap<usize, BTreeMap<i64, Vec<&Happened>>> = BTreeMap::new();
     for event in events {
-        people.entry(event.person).or_default().push(event);
+        people.entry(event.person).or_default().entry(event.at_ms).or_default().push(event);
     }
-    let mut reached = vec![0; steps.len()];
-    for mut history in people.into_values() {
-        let step_of = |event: &Happened| steps.iter().position(|step| *step == event.name);
-        history.sort_by_key(|event| (event.at_ms, step_of(event).unwrap_or(steps.len())));
-        let mut best = 0;
+    let best = people.into_values().filter_map(|history| {
+        // The events of each millisecond, which stand in the order that helps most.
+        let history: Vec<Vec<&Happened>> = history.into_values().collect();
+        let mut best: Option<Attempt> = None;
         for (place, entry) in history.iter().enumerate() {
-            if entry.name != steps[0] || !entries.contains(&entry.at_ms) {
+            if !asked.entries.contains(&entry[0].at_ms) || !have(entry, &asked.steps[..1]) {
                 continue;
             }
-            best = best.max(deepest(&history, place, 1, entry.at_ms + window_ms, steps));
+            let reached = from_entry(&history[place..], asked);
+            if best.is_none_or(|best| reached > best.reached) {
+                best = Some(Attempt { reached, country: entry[0].country });
+            }
         }
-        for count in &mut reached[..best] {
+        best
+    });
+    best.collect()
+}
+
+/// How many of these people reached each step.
+pub(super) fn reached<'a>(attempts: impl Iterator<Item = &'a Attempt>, steps: usize) -> Vec<usize> {
+    let mut people = vec![0; steps];
+    for attempt in attempts {
+        for count in &mut people[..attempt.reached] {
             *count += 1;
         }
     }
-    reached
+    people
 }
 
-/// The most steps that any choice of later events reaches.
-fn deepest(history: &[&Happened], place: usize, step: usize, end_ms: i64, steps: &[&str]) -> usize {
-    let mut best = step;
-    if step < steps.len() {
-        for next in place + 1..history.len() {
-            if history[next].name == steps[step] && history[next].at_ms <= end_ms {
-                best = best.max(deepest(history, next, step + 1, end_ms, steps));
-            }
-        }
+/// Whether there is an event for each of these steps.
+fn have(events: &[&Happened], steps: &[&str]) -> bool {
+    let needed = |name: &str| steps.iter().filter(|step| **step == name).count();
+    let found = |name: &str| events.iter().filter(|event| event.name == name).count();
+    steps.iter().all(|step| found(step) >= needed(step))
+}
+
+/// The most steps of an attempt that begins with the first of these events. Others at that millisecond may stand before it.
+fn from_entry(history: &[Vec<&Happened>], asked: &Funnel<'_>) -> usize {
+    let Funnel { steps, window_ms, is_strict, .. } = asked;
+    let (now, later) = history.split_first().unwrap();
+    let end_ms = now[0].at_ms + window_ms;
+    let taken = (1..=steps.len()).filter(|taken| have(now, &steps[..*taken]));
+    let all = taken.map(|taken| {
+        let left = &steps[taken..];
+        taken + if *is_strict { next_to(later, left, end_ms) } else { deepest(later, left, end_ms) }
+    });
+    all.max().unwrap_or_default()
+}
+
+/// The most of these steps that any choice of these events reaches.
+fn deepest(history: &[Vec<&Happened>], steps: &[&str], end_ms: i64) -> usize {
+    let Some((now, later)) = history.split_first().filter(|(now, _)| now[0].at_ms <= end_ms) else {
+        return 0;
+    };
+    if steps.is_empty() {
+        return 0;
     }
-    best
+    let taken = (0..=steps.len()).filter(|taken| have(now, &steps[..*taken]));
+    taken.map(|taken| taken + deepest(later, &steps[taken..], end_ms)).max().unwrap_or_default()
+}
+
+/// The most of these steps that the next events are, none left out before the last.
+fn next_to(history: &[Vec<&Happened>], steps: &[&str], end_ms: i64) -> usize {
+    let Some((now, later)) = history.split_first().filter(|(now, _)| now[0].at_ms <= end_ms) else {
+        return 0;
+    };
+    let taken = (0..=steps.len()).filter(|taken| have(now, &steps[..*taken]));
+    let all = taken.map(|taken| {
+        let is_whole = taken == now.len();
+        taken + if is_whole { next_to(later, &steps[taken..], end_ms) } else { 0 }
+    });
+    all.max().unwrap_or_default()
 }
 
 /// A question about retention.

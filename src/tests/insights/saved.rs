@@ -1,17 +1,22 @@
-//! `/insights` and `/insights/:id`: questions saved under a name, and their answers in every format.
+//! `/insights` and `/insights/:id`: questions saved under a name; and what can be asked about.
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tables::{Format, TableReader};
+use uuid::Uuid;
 
 use super::{event, track};
-use crate::kit::{Workspace, eventually};
+use crate::kit::{Workspace, eventually, server};
 
 fn trends() -> Value {
     json!({"series": [{"eventName": "Seen", "label": "Seen, \"all\""}], "from": "2026-03-01", "to": "2026-03-03", "breakdown": {"property": "plan"}})
 }
 
-async fn save(workspace: &Workspace, name: &str, kind: &str, question: &Value) -> String {
+pub(super) async fn save(
+    workspace: &Workspace,
+    name: &str,
+    kind: &str,
+    question: &Value,
+) -> String {
     let body = json!({"name": name, "kind": kind, "question": question});
     let saved = workspace.api.post("/insights", &body, 201).await.json();
     assert_eq!(
@@ -84,6 +89,82 @@ async fn a_question_that_does_not_fit_its_kind_is_refused() {
     }
 }
 
+/// A question of exactly so many bytes of JSON.
+fn question_of(bytes: usize) -> Value {
+    let question = |values: &[String]| {
+        let filter = json!({"property": "a", "operator": "in", "value": values});
+        json!({"series": [{"filters": [filter]}], "from": "2026-03-01"})
+    };
+    let mut values = vec!["x".repeat(100); 640];
+    while question(&values).to_string().len() > bytes {
+        values.pop();
+    }
+    let left = bytes - question(&values).to_string().len();
+    values[0].push_str(&"x".repeat(left));
+    question(&values)
+}
+
+#[tokio::test]
+async fn a_question_has_a_limit_of_bytes_whether_its_kind_is_sent_or_not() {
+    let workspace = Workspace::new().await;
+    let (longest, longer) = (question_of(65_536), question_of(65_537));
+    assert_eq!(longer.to_string().len(), 65_537);
+    let id = save(&workspace, "Long", "trends", &longest).await;
+    let put = async |body: Value, status: u16| {
+        let request = workspace.api.request(Method::PUT, &format!("/insights/{id}"));
+        workspace.api.send(request.json(&body), status).await.text
+    };
+    put(json!({"question": longest}), 200).await;
+    put(json!({"kind": "trends", "question": longest}), 200).await;
+    let expected = "question must have at most 65536 bytes of JSON, received 65537";
+    for body in [json!({"question": longer}), json!({"kind": "trends", "question": longer})] {
+        let text = put(body, 400).await;
+        assert!(text.contains(expected), "{text}");
+    }
+    let body = json!({"name": "Longer", "kind": "trends", "question": longer});
+    let text = workspace.api.post("/insights", &body, 400).await.text;
+    assert!(text.contains(expected), "{text}");
+}
+
+#[tokio::test]
+async fn of_two_changes_at_once_neither_is_lost() {
+    let workspace = Workspace::new().await;
+    let id = save(&workspace, "Before", "trends", &trends()).await;
+    let path = format!("/insights/{id}");
+    let (db, api, renamed_path) = (server().db(), workspace.api.clone(), path.clone());
+    let changed = json!({"series": [{"eventName": "Changed"}], "from": "2026-03-01"});
+    let question = changed.clone();
+    let renamed = server()
+        .on(async move {
+            // A change of the question that is not committed yet.
+            let mut tx = db.begin().await.unwrap();
+            sqlx::query("update insight set question = $2 where id = $1")
+                .bind(id.parse::<Uuid>().unwrap())
+                .bind(question)
+                .execute(&mut *tx)
+                .await
+                .unwrap();
+            let process: i32 =
+                sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *tx).await.unwrap();
+            let rename = api.request(Method::PUT, &renamed_path).json(&json!({"name": "After"}));
+            let renamed = tokio::spawn(async move { api.send(rename, 200).await.json() });
+            eventually("the other change waits", || async {
+                let waiting = "select exists (
+                    select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))";
+                let waits: bool =
+                    sqlx::query_scalar(waiting).bind(process).fetch_one(&db).await.unwrap();
+                waits.then_some(())
+            })
+            .await;
+            tx.commit().await.unwrap();
+            renamed.await.unwrap()
+        })
+        .await;
+    assert_eq!((&renamed["name"], &renamed["question"]), (&json!("After"), &changed));
+    let stored = workspace.api.get(&path, 200).await.json();
+    assert_eq!((&stored["name"], &stored["question"]), (&json!("After"), &changed));
+}
+
 #[tokio::test]
 async fn a_question_about_a_segment_that_does_not_exist_is_not_saved() {
     let (workspace, other) = (Workspace::new().await, Workspace::new().await);
@@ -137,90 +218,6 @@ async fn a_question_about_a_segment_that_does_not_exist_is_not_saved() {
     let delete = workspace.api.request(Method::DELETE, &used);
     let refused = workspace.api.send(delete, 409).await.json();
     assert_eq!(refused["message"], "The segment is in use by the insights \"Good\", \"Whole\"");
-}
-
-/// The rows of a table, as objects by column; nulls are left out.
-fn rows(format: Format, bytes: &[u8]) -> Vec<Value> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    std::io::Write::write_all(&mut file, bytes).unwrap();
-    let mut reader = TableReader::open(file.path(), format).unwrap();
-    let mut rows = Vec::new();
-    while let Some(row) = reader.next_row().unwrap() {
-        let fields = row.fields.unwrap().into_iter();
-        let fields = fields.map(|field| {
-            (field.name.to_string(), serde_json::from_str(field.value.get()).unwrap())
-        });
-        rows.push(Value::Object(fields.collect()));
-    }
-    rows
-}
-
-#[tokio::test]
-async fn every_format_has_the_same_rows() {
-    let workspace = Workspace::new().await;
-    track(
-        &workspace,
-        &[
-            event("ann", "Seen", "2026-03-01T10:00:00Z", json!({"plan": "pro"})),
-            event("ann", "Seen", "2026-03-03T10:00:00Z", json!({"plan": "a,\"b\"\n"})),
-            event("bob", "Seen", "2026-03-03T10:00:00Z", json!({})),
-        ],
-    )
-    .await;
-    let id = save(&workspace, "Seen", "trends", &trends()).await;
-    let answer = workspace.api.get(format!("/insights/{id}/result"), 200).await.json();
-    let mut expected = Vec::new();
-    for series in answer["series"].as_array().unwrap() {
-        for (interval, value) in
-            answer["intervals"].as_array().unwrap().iter().zip(series["values"].as_array().unwrap())
-        {
-            expected.push(json!([interval, series["breakdown"], value]));
-        }
-    }
-    assert_eq!(expected.len(), 9);
-    let shown = |row: &Value| {
-        let at = row["interval"].as_str().unwrap().replace(".000Z", "Z");
-        let number = |value: &Value| {
-            value.as_str().map_or(value.clone(), |text| {
-                text.parse::<f64>().map_or(Value::Null, |it| json!(it))
-            })
-        };
-        let text = row["breakdown"].as_str().filter(|text| !text.is_empty());
-        json!([at, text, number(&row["value"]).as_f64()])
-    };
-    let expected: Vec<Value> =
-        expected.iter().map(|row| json!([row[0], row[1], row[2].as_f64()])).collect();
-    for format in [Format::Csv, Format::Parquet] {
-        for by_header in [false, true] {
-            let path = if by_header {
-                format!("/insights/{id}/result")
-            } else {
-                format!("/insights/{id}/result?format={}", format.name())
-            };
-            let mut request = workspace.api.request(Method::GET, &path);
-            if by_header {
-                request = request.header("accept", format.media_type());
-            }
-            let answer = request.send().await.unwrap();
-            assert_eq!(answer.headers()["content-type"], format.media_type());
-            let found: Vec<Value> =
-                rows(format, &answer.bytes().await.unwrap()).iter().map(shown).collect();
-            assert_eq!(found, expected, "{format:?}");
-        }
-    }
-    let request =
-        workspace.api.request(Method::POST, "/insights/trends?format=arrow").json(&trends());
-    let stream = request.send().await.unwrap().bytes().await.unwrap();
-    let reader = arrow_ipc::reader::StreamReader::try_new(stream.as_ref(), None).unwrap();
-    assert_eq!(reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 9);
-    // `?format=` beats the header.
-    let request = workspace
-        .api
-        .request(Method::GET, &format!("/insights/{id}/result?format=json"))
-        .header("accept", "text/csv");
-    assert_eq!(request.send().await.unwrap().headers()["content-type"], "application/json");
-    let text = workspace.api.get(format!("/insights/{id}/result?format=xlsx"), 400).await.text;
-    assert!(text.contains("format must be one of: json, csv, parquet, arrow"), "{text}");
 }
 
 #[tokio::test]
@@ -285,4 +282,47 @@ async fn names_and_properties_of_events_are_listed() {
         json!({"sampled": 0, "data": []})
     );
     workspace.api.get("/insights/properties", 400).await;
+}
+
+#[tokio::test]
+async fn events_dated_ahead_are_not_among_those_of_the_last_days() {
+    let workspace = Workspace::new().await;
+    let now = || kernel::Clock::system().now().utc();
+    let at =
+        |ago: chrono::TimeDelta| (now() - ago).to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+    let (day, hour) = (chrono::TimeDelta::days(1), chrono::TimeDelta::hours(1));
+    let yesterday = at(day);
+    let events = [
+        event("ann", "Seen", &yesterday, json!({"plan": "pro"})),
+        event("ann", "Seen", &at(-day * 2), json!({"ahead": 1})),
+        event("bob", "Later", &yesterday, json!({})),
+        event("bob", "Later", &at(-hour), json!({})),
+        event("cid", "Ahead", &at(-day * 2), json!({"ahead": 1})),
+    ];
+    track(&workspace, &events).await;
+    let names = eventually("the names are counted", || async {
+        let names = workspace.api.get("/insights/events", 200).await.json();
+        let names: Vec<Value> = names["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["name"] != "Marker")
+            .cloned()
+            .collect();
+        (names.len() == 2).then_some(names)
+    })
+    .await;
+    let of = |name: &str| names.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!(of("Seen"), &json!({"name": "Seen", "count": 1, "newest": yesterday}));
+    let newest = of("Later")["newest"].as_str().unwrap();
+    assert!(chrono::DateTime::parse_from_rfc3339(newest).unwrap() <= now(), "{newest}");
+    let properties = async |name: &str| {
+        let found = workspace.api.get(format!("/insights/properties?eventName={name}"), 200).await;
+        let found = found.json();
+        let names: Vec<Value> =
+            found["data"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
+        json!([found["sampled"], names])
+    };
+    assert_eq!(properties("Seen").await, json!([1, ["plan"]]));
+    assert_eq!(properties("Ahead").await, json!([0, []]));
 }

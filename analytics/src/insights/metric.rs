@@ -35,8 +35,7 @@ impl Metric {
         !matches!(self, Self::Count | Self::Unique | Self::PerUser)
     }
 
-    /// Whether it counts people.
-    pub const fn is_of_people(self) -> bool {
+    pub(super) const fn is_of_people(self) -> bool {
         matches!(self, Self::Unique | Self::PerUser)
     }
 

@@ -12,7 +12,7 @@ use super::{
     breakdown::BreakdownBy,
     choice::{Choice, refuse_many_filters},
     follow::Follow,
-    people::{CopiesNeeded, People},
+    people::{People, needs_profiles},
     period::Period,
 };
 
@@ -91,9 +91,9 @@ impl FromFields for FunnelQuestion {
 }
 
 impl FunnelQuestion {
-    /// The copies in ClickHouse that it depends on.
-    pub fn copies_needed(&self) -> CopiesNeeded {
-        CopiesNeeded::of_people(self.people.as_ref(), self.breakdown.as_ref())
+    /// Whether it depends on copies of profiles in ClickHouse.
+    pub fn needs_profiles(&self) -> bool {
+        needs_profiles(self.people.as_ref(), self.breakdown.as_ref())
     }
 }
 

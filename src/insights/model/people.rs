@@ -40,31 +40,9 @@ impl FromFields for People {
     }
 }
 
-/// Which copies in ClickHouse, of what is kept in PostgreSQL, a question depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopiesNeeded {
-    /// None: it is about events alone.
-    None,
-    /// Links between identifiers: who is counted once.
-    Links,
-    /// Profiles as well: who is counted at all, and by which attribute. Those without a copy would be missing.
-    Profiles,
-}
-
-impl CopiesNeeded {
-    /// Those of a question that counts people.
-    pub(super) fn of_people(people: Option<&People>, breakdown: Option<&BreakdownBy>) -> Self {
-        match Self::of_events(people, breakdown) {
-            Self::None => Self::Links,
-            needed => needed,
-        }
-    }
-
-    /// Those of a question that counts events.
-    pub(super) fn of_events(people: Option<&People>, breakdown: Option<&BreakdownBy>) -> Self {
-        let by_profile = breakdown.is_some_and(|it| it.by.source == BreakdownSource::Profile);
-        if people.is_some() || by_profile { Self::Profiles } else { Self::None }
-    }
+/// Whether a question depends on copies of profiles in ClickHouse: people without one would be missing from its answer.
+pub(super) fn needs_profiles(people: Option<&People>, breakdown: Option<&BreakdownBy>) -> bool {
+    people.is_some() || breakdown.is_some_and(|it| it.by.source == BreakdownSource::Profile)
 }
 
 #[cfg(test)]
@@ -85,30 +63,28 @@ mod tests {
     }
 
     #[test]
-    fn questions_need_copies_of_what_they_ask_about_people() {
-        let trend = |metric: &str, further: Value| {
-            let series = json!({"series": [{}, {"metric": metric}]});
-            read::<TrendsQuestion>(&series, &further).copies_needed()
+    fn questions_about_people_or_by_their_attributes_need_profiles() {
+        let trend = |further: Value| {
+            let series = json!({"series": [{}, {"metric": "unique"}]});
+            read::<TrendsQuestion>(&series, &further).needs_profiles()
         };
         let by_profile = json!({"breakdown": {"profile": "plan"}});
         let of_some = json!({"people": {}});
-        assert_eq!(trend("count", json!({})), CopiesNeeded::None);
-        assert_eq!(trend("count", json!({"breakdown": {"property": "plan"}})), CopiesNeeded::None);
-        assert_eq!(trend("unique", json!({})), CopiesNeeded::Links);
-        assert_eq!(trend("perUser", json!({})), CopiesNeeded::Links);
-        assert_eq!(trend("count", by_profile.clone()), CopiesNeeded::Profiles);
-        assert_eq!(trend("unique", of_some.clone()), CopiesNeeded::Profiles);
+        assert!(!trend(json!({})));
+        assert!(!trend(json!({"breakdown": {"property": "plan"}})));
+        assert!(trend(by_profile.clone()));
+        assert!(trend(of_some.clone()));
         let steps = json!({
             "steps": [{"eventName": "A"}, {"eventName": "B"}], "window": {"amount": 1, "unit": "days"},
         });
-        let funnel = |further: &Value| read::<FunnelQuestion>(&steps, further).copies_needed();
-        assert_eq!(funnel(&json!({})), CopiesNeeded::Links);
-        assert_eq!(funnel(&by_profile), CopiesNeeded::Profiles);
-        assert_eq!(funnel(&of_some), CopiesNeeded::Profiles);
+        let funnel = |further: &Value| read::<FunnelQuestion>(&steps, further).needs_profiles();
+        assert!(!funnel(&json!({})));
+        assert!(funnel(&by_profile));
+        assert!(funnel(&of_some));
         let returns = json!({"start": {"eventName": "A"}, "return": {"eventName": "B"}});
         let retention =
-            |further: &Value| read::<RetentionQuestion>(&returns, further).copies_needed();
-        assert_eq!(retention(&json!({})), CopiesNeeded::Links);
-        assert_eq!(retention(&of_some), CopiesNeeded::Profiles);
+            |further: &Value| read::<RetentionQuestion>(&returns, further).needs_profiles();
+        assert!(!retention(&json!({})));
+        assert!(retention(&of_some));
     }
 }

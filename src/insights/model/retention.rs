@@ -9,7 +9,7 @@ use kernel::{
 use super::{
     choice::{Choice, refuse_many_filters},
     follow::Follow,
-    people::{CopiesNeeded, People},
+    people::{People, needs_profiles},
     period::{Interval, Period},
 };
 
@@ -91,9 +91,9 @@ impl FromFields for RetentionQuestion {
 }
 
 impl RetentionQuestion {
-    /// The copies in ClickHouse that it depends on.
-    pub fn copies_needed(&self) -> CopiesNeeded {
-        CopiesNeeded::of_people(self.people.as_ref(), None)
+    /// Whether it depends on copies of profiles in ClickHouse.
+    pub fn needs_profiles(&self) -> bool {
+        needs_profiles(self.people.as_ref(), None)
     }
 }
 

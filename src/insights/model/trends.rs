@@ -16,7 +16,7 @@ use super::{
     TEXT_CHARS_MAX,
     breakdown::BreakdownBy,
     choice::{Choice, refuse_many_filters},
-    people::{CopiesNeeded, People},
+    people::{People, needs_profiles},
     period::{Interval, Period},
 };
 
@@ -172,14 +172,9 @@ impl TrendsQuestion {
         Ok(TrendsPlan { starts_ms, compared_ms, span, compared, now })
     }
 
-    /// The copies in ClickHouse that it depends on.
-    pub fn copies_needed(&self) -> CopiesNeeded {
-        let (people, breakdown) = (self.people.as_ref(), self.breakdown.as_ref());
-        if self.series.iter().any(|series| series.metric.is_of_people()) {
-            CopiesNeeded::of_people(people, breakdown)
-        } else {
-            CopiesNeeded::of_events(people, breakdown)
-        }
+    /// Whether it depends on copies of profiles in ClickHouse.
+    pub fn needs_profiles(&self) -> bool {
+        needs_profiles(self.people.as_ref(), self.breakdown.as_ref())
     }
 
     fn refuse_many_values(&self, intervals: usize) -> kernel::Result<()> {

@@ -6,7 +6,7 @@ use kernel::{Result, WorkspaceId};
 use super::{
     InsightState,
     histories::follow,
-    members::{members, wait_for_copies},
+    members::{members, wait_for_profiles},
 };
 use crate::model::funnels::{Funnel, FunnelOf, FunnelQuestion, FunnelSteps, Order};
 
@@ -40,7 +40,9 @@ async fn computed(
     let entries = question.period.span(now)?;
     let members = members(app, workspace, question.people.as_ref()).await?;
     // After the people are found: all of them are copied then.
-    wait_for_copies(app, workspace, question.copies_needed()).await?;
+    if question.needs_profiles() {
+        wait_for_profiles(app, workspace).await?;
+    }
     let asked = HistoriesAsked {
         choices: question.steps.iter().map(|step| step.at(now)).collect(),
         first_span: entries,

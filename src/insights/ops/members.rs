@@ -11,10 +11,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{InsightState, RETRY_AFTER};
-use crate::model::{
-    PEOPLE_MAX,
-    people::{CopiesNeeded, People},
-};
+use crate::model::{PEOPLE_MAX, people::People};
 
 /// Why people cannot be found: their targeting uses a segment that does not exist, or is too large with its segments.
 ///
@@ -36,21 +33,12 @@ pub(super) async fn people_fault(
     }))
 }
 
-/// Waits for the copies that a question depends on: ClickHouse has what was written before the call, at once or soon. A
-/// question whose answer would miss people is refused where it has not; another is answered by the links that are copied.
+/// Waits until ClickHouse has the profiles that were written before the call: a question about them would miss some.
 ///
 /// # Errors
-/// Unavailable when profiles are not copied in time, or a store is.
-pub(super) async fn wait_for_copies(
-    app: &InsightState,
-    workspace: WorkspaceId,
-    needed: CopiesNeeded,
-) -> Result<()> {
-    if needed == CopiesNeeded::None {
-        return Ok(());
-    }
-    let are_copied = app.has_copies(workspace).await?;
-    if are_copied || needed == CopiesNeeded::Links {
+/// Unavailable when they are not copied in time, or a store is.
+pub(super) async fn wait_for_profiles(app: &InsightState, workspace: WorkspaceId) -> Result<()> {
+    if app.has_copies(workspace).await? {
         return Ok(());
     }
     Err(Error::Unavailable {

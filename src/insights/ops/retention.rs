@@ -6,7 +6,7 @@ use kernel::{Result, WorkspaceId};
 use super::{
     InsightState,
     histories::follow,
-    members::{members, wait_for_copies},
+    members::{members, wait_for_profiles},
 };
 use crate::model::retention::{Cohort, Retention, RetentionQuestion};
 
@@ -31,7 +31,9 @@ async fn computed(
     let retention = Retention::new(question, now)?;
     let members = members(app, workspace, question.people.as_ref()).await?;
     // After the people are found: all of them are copied then.
-    wait_for_copies(app, workspace, question.copies_needed()).await?;
+    if question.needs_profiles() {
+        wait_for_profiles(app, workspace).await?;
+    }
     let asked = HistoriesAsked {
         choices: vec![question.start.at(now), question.returning.at(now)],
         first_span: retention.start_span,

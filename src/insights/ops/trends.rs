@@ -5,7 +5,7 @@ use kernel::{Result, WorkspaceId};
 
 use super::{
     InsightState,
-    members::{members, wait_for_copies},
+    members::{members, wait_for_profiles},
 };
 use crate::model::trends::{Curve, TrendsQuestion, curves};
 
@@ -47,7 +47,9 @@ async fn computed(
     let plan = question.plan(app.clock().now())?;
     let members = members(app, workspace, question.people.as_ref()).await?;
     // After the people are found: all of them are copied then.
-    wait_for_copies(app, workspace, question.copies_needed()).await?;
+    if question.needs_profiles() {
+        wait_for_profiles(app, workspace).await?;
+    }
     let mut series = Vec::with_capacity(question.series.len());
     for (place, asked) in question.series.iter().enumerate() {
         let rows = insights::trend(

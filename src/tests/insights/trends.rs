@@ -405,25 +405,18 @@ async fn a_range_may_begin_before_1970() {
             "funnels",
             json!({"last": {"amount": 700, "unit": "months"}, "window": {"amount": 1, "unit": "hours"}}),
         ),
-        (
-            "retention",
-            json!({"last": {"amount": 700, "unit": "months"}, "interval": "month", "intervals": 1}),
-        ),
     ] {
         let mut question = question;
         match last_of_path {
             "trends" => question["series"] = json!([seen]),
-            "funnels" => question["steps"] = json!([seen, seen]),
-            _ => (question["start"], question["return"]) = (seen.clone(), seen.clone()),
+            _ => question["steps"] = json!([seen, seen]),
         }
         let path = format!("/insights/{last_of_path}");
         let answer = workspace.api.post(&path, &question, 200).await.json();
-        let cohorts = answer["cohorts"].as_array().into_iter().flatten();
         let found = match last_of_path {
-            "trends" => answer["series"][0]["total"].as_f64().unwrap(),
-            "funnels" => answer["entered"].as_f64().unwrap(),
-            _ => cohorts.map(|cohort| cohort["size"].as_f64().unwrap()).sum(),
+            "trends" => &answer["series"][0]["total"],
+            _ => &answer["entered"],
         };
-        assert!((found - 1.0).abs() < f64::EPSILON, "{question}: {answer}");
+        assert_eq!(found.as_f64(), Some(1.0), "{question}: {answer}");
     }
 }

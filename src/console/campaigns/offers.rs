@@ -178,7 +178,7 @@ pub(super) fn confirmations(visitor: &Visitor, campaign: &Campaign) -> Markup {
                             button: action.label,
                             title: question.title,
                             explanation: question.explanation,
-                            name: &campaign.name,
+                            name: view::confirmable(&campaign.name, &campaign.id),
                             action: &action.address(campaign),
                             csrf: visitor.csrf(),
                         }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, view};
 
 /// The fields of a form that was sent. Its CSRF token has been checked.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +24,11 @@ impl Form {
     /// The value without spaces around it; `None` where nothing is left.
     pub fn filled(&self, name: &str) -> Option<&str> {
         self.text(name).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// Whether the name was typed that confirms a change: see [`view::confirmable`].
+    pub fn confirms(&self, name: &str) -> bool {
+        self.text("confirm").is_some_and(|typed| view::is_same_name(typed, name))
     }
 
     /// Every field in its order, for forms whose fields have indices.

@@ -19,7 +19,7 @@ pub struct Confirmation<'c> {
     pub title: &'c str,
     /// What will happen, in a sentence.
     pub explanation: &'c str,
-    /// What is to be typed; the server compares the field `confirm` with it.
+    /// What is to be typed: see [`confirmable`](super::confirmable). The server compares the field `confirm` with it.
     pub name: &'c str,
     pub action: &'c str,
     pub csrf: &'c str,

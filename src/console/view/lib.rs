@@ -13,6 +13,7 @@ mod forest;
 mod form;
 mod frame;
 mod import;
+mod names;
 mod nav;
 mod numbers;
 mod table;
@@ -35,6 +36,7 @@ pub use self::{
     },
     frame::{Frame, bare_page, page, part},
     import::{import_buttons, import_script, import_state},
+    names::{confirmable, is_same_name},
     nav::Entry,
     numbers::{bytes, count, decimal, duration, percent},
     table::{Column, pager, table},

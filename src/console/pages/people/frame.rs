@@ -82,7 +82,7 @@ fn deletion(visitor: &Visitor, profile: &Profile, name: &str) -> Markup {
         button: "Delete…",
         title: "Delete this person?",
         explanation: "The profile goes into the recycle bin and gets no more messages. Its events stay.",
-        name,
+        name: view::confirmable(name, &profile.id),
         action: &format!("{}/delete", profile.path()),
         csrf: visitor.csrf(),
     })

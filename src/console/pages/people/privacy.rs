@@ -83,7 +83,7 @@ pub(super) fn tab(visitor: &Visitor, profile: &Profile) -> Markup {
             button,
             title,
             explanation,
-            name: &name,
+            name: view::confirmable(&name, &profile.id),
             action: &address(&format!("erase?events={events}")),
             csrf: visitor.csrf(),
         })
@@ -129,7 +129,7 @@ pub(super) async fn erase(
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    if form.filled("confirm") != Some(profile.name().trim()) {
+    if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
         let text = "The name that was typed is not that of the person: nothing was erased";
         return Err(Failure::new(StatusCode::BAD_REQUEST, text));
     }

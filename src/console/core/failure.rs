@@ -102,7 +102,13 @@ impl Failure {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// Whether fields broke rules, so that a form can be shown once more.
+    /// Whether a form that was refused is shown again, with all that was typed and this failure above it. It is not where
+    /// what it changes is not there.
+    pub fn keeps_form(&self) -> bool {
+        !self.is_not_found()
+    }
+
+    /// Whether fields broke rules.
     pub fn is_of_fields(&self) -> bool {
         matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::CONFLICT)
     }
@@ -246,6 +252,18 @@ mod tests {
         let failure = Failure::of_answer(StatusCode::SERVICE_UNAVAILABLE, body);
         assert_eq!(failure.text(), "ClickHouse is unavailable");
         assert_eq!(Failure::from(Error::store_unavailable()).text(), "PostgreSQL is unavailable");
+    }
+
+    #[test]
+    fn a_form_is_shown_again_unless_there_is_nothing_to_change() {
+        for (status, keeps_form) in
+            [(400, true), (403, true), (409, true), (412, true), (413, true), (429, true)]
+                .into_iter()
+                .chain([(500, true), (502, true), (503, true), (404, false)])
+        {
+            let failure = Failure::new(StatusCode::from_u16(status).unwrap(), "x");
+            assert_eq!(failure.keeps_form(), keeps_form, "{status}");
+        }
     }
 
     #[test]

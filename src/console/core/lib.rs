@@ -9,6 +9,7 @@ pub mod form;
 pub mod gate;
 pub mod in_process;
 mod late_answers;
+pub mod once;
 pub mod process_metrics;
 pub mod query;
 pub mod recent_metrics;

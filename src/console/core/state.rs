@@ -13,6 +13,7 @@ use crate::{
     Routers, Site,
     in_process::Api,
     late_answers::LateAnswers,
+    once::SentForms,
     process_metrics::Metrics,
     recent_metrics::{Measured, Measurements},
     shared_answers::SharedAnswers,
@@ -45,6 +46,7 @@ struct Inner {
     passwords: Passwords,
     measurements: Measurements,
     late_answers: LateAnswers,
+    sent_forms: SentForms,
 }
 
 /// The listener for SQL.
@@ -73,6 +75,7 @@ impl ConsoleState {
             passwords: Passwords::default(),
             measurements: Measurements::default(),
             late_answers: LateAnswers::default(),
+            sent_forms: SentForms::default(),
         }))
     }
 
@@ -87,6 +90,10 @@ impl ConsoleState {
 
     pub(crate) fn late_answers(&self) -> &LateAnswers {
         &self.0.late_answers
+    }
+
+    pub(crate) fn sent_forms(&self) -> &SentForms {
+        &self.0.sent_forms
     }
 
     pub fn api(&self) -> &Api {

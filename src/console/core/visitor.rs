@@ -9,13 +9,15 @@ use axum::{
 use http::{Method, StatusCode, header::SET_COOKIE, request::Parts};
 use kernel::{Timestamp, zone::Zone};
 use maud::{Markup, html};
+use serde::{Deserialize, de::DeserializeOwned};
 use web::auth::{ScopeName, ScopeSet, SignedIn};
 
 pub use crate::form::Form;
 use crate::{
-    failure::Failure,
+    failure::{Failure, PageResult},
     in_process::{Asker, Call},
     late_answers::{Basis, Page},
+    once::{self, DoneBefore},
     sign_in::{self, Session},
     state::ConsoleState,
     view::{self, Entry, Frame},
@@ -23,6 +25,23 @@ use crate::{
 
 /// The cookie with the notice that the next page shows.
 pub const NOTICE_COOKIE: &str = "millrace_notice";
+
+/// Entries of one page of a list of the API, at most.
+const PAGE: usize = 200;
+/// Pages that are read of one list: a workspace has 1,000 segments, and as many saved questions, at most.
+const PAGES_MAX: usize = 5;
+
+#[derive(Deserialize)]
+struct ListPage<T> {
+    data: Vec<T>,
+    pagination: ListEnd,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListEnd {
+    has_more: bool,
+}
 
 /// A person who is signed in, in one request. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -172,6 +191,20 @@ impl Visitor {
         view::page(status, &self.frame(Some(entry), title), content)
     }
 
+    /// Likewise of a form that may have been refused: with the status of the failure.
+    pub fn page_after(
+        &self,
+        refused: Option<&Failure>,
+        entry: &Entry,
+        title: &str,
+        content: &Markup,
+    ) -> Response {
+        match refused {
+            Some(it) => it.hint(self.page_with(it.status, entry, title, content)),
+            None => self.page(entry, title, content),
+        }
+    }
+
     pub fn page_of_failure(&self, failure: &Failure) -> Response {
         let title = failure.title();
         view::page(failure.status, &self.frame(None, &title), &failure.content())
@@ -186,9 +219,53 @@ impl Visitor {
         response
     }
 
-    /// The hidden field with the CSRF token, for every form.
+    /// Handles a form that makes or sends something. One that is sent twice is handled once, also where both come at once, and
+    /// the second answer leads to where the first one does.
+    ///
+    /// # Errors
+    /// Those of `handle`.
+    pub async fn once<H>(
+        &self,
+        form: &Form,
+        handle: impl FnOnce(Self, Form) -> H,
+    ) -> PageResult<Response>
+    where
+        H: Future<Output = PageResult<Response>> + Send + 'static,
+    {
+        let handle = handle(self.clone(), form.clone());
+        self.0.state.sent_forms().answer(self.person().session, form, handle).await
+    }
+
+    /// A page that is shown once after a form. The same form sent again leads to another page, with a notice.
+    pub fn shown_once(&self, mut page: Response, to: &str, notice: &str) -> Response {
+        page.extensions_mut().insert(DoneBefore(self.done(to, notice).map(drop)));
+        page
+    }
+
+    /// The hidden fields of every form: the CSRF token, and what knows the form again if it is sent twice.
     pub fn csrf_field(&self) -> Markup {
-        html! { input type="hidden" name="csrf_token" value=(self.csrf()); }
+        html! {
+            input type="hidden" name="csrf_token" value=(self.csrf());
+            input type="hidden" name=(once::FIELD) value=(once::mint());
+        }
+    }
+
+    /// Every entry of a list of the API that has pages, as many as a workspace may have of what is chosen by name.
+    ///
+    /// # Errors
+    /// What the API refuses, or a failure.
+    pub async fn all<T: DeserializeOwned>(&self, list: &str) -> PageResult<Vec<T>> {
+        let mut all = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let call = self.get(list).query("limit", PAGE.to_string());
+            let page: ListPage<T> = call.query("offset", all.len().to_string()).read().await?;
+            let is_last = page.data.is_empty() || !page.pagination.has_more;
+            all.extend(page.data);
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     fn frame<'f>(&'f self, entry: Option<&Entry>, title: &'f str) -> Frame<'f> {
@@ -197,6 +274,7 @@ impl Visitor {
             current: entry.map(|entry| entry.path),
             entries: &self.0.entries,
             workspace: self.workspace_name(),
+            workspace_id: self.person().tenant.workspace,
             actor: &self.person().actor,
             csrf: self.csrf(),
             notice: self.0.notice.as_deref(),

@@ -2,6 +2,7 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use kernel::WorkspaceId;
 use maud::{DOCTYPE, Markup, html};
 
 use super::nav::{Entry, nav};
@@ -18,6 +19,7 @@ pub struct Frame<'f> {
     pub current: Option<&'f str>,
     pub entries: &'f [Entry],
     pub workspace: &'f str,
+    pub workspace_id: WorkspaceId,
     pub actor: &'f str,
     pub csrf: &'f str,
     pub notice: Option<&'f str>,
@@ -46,6 +48,8 @@ pub fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> Response
     };
     let head = html! {
         meta name="csrf-token" content=(frame.csrf);
+        // For whom the tab keeps what is typed; no secret.
+        meta name="person" content={ (frame.workspace_id) "/" (frame.actor) };
         meta name="htmx-config" content=(HTMX_CONFIG);
         script defer src=(assets::url("htmx.js")) {}
         script type="module" src=(assets::url("console.js")) {}

@@ -41,6 +41,7 @@ const SOURCES: &[Source] = &[
     Source { name: "uplot.css", content_type: CSS, bytes: include_bytes!("files/uplot.min.css") },
     Source { name: "htmx.js", content_type: JS, bytes: include_bytes!("files/htmx.min.js") },
     Source { name: "uplot.js", content_type: JS, bytes: include_bytes!("files/uplot.esm.js") },
+    Source { name: "kept.js", content_type: JS, bytes: include_bytes!("files/kept.js") },
     Source { name: "console.js", content_type: JS, bytes: include_bytes!("files/console.js") },
     Source { name: "import.js", content_type: JS, bytes: include_bytes!("files/import.js") },
     Source { name: "live.js", content_type: JS, bytes: include_bytes!("files/live.js") },

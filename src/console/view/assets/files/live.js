@@ -35,8 +35,10 @@ function item(event) {
   slot("time").textContent = at.toLocaleTimeString("en-GB");
   slot("time").title = at.toString();
   slot("json").textContent = JSON.stringify(event, null, 2);
-  if (event.userId) slot("person").href = `/console/people/${encodeURIComponent(event.userId)}`;
-  else slot("person").parentElement.remove();
+  // It is there for those who may see people.
+  const person = slot("person");
+  if (person && event.userId) person.href = `/console/people/${encodeURIComponent(event.userId)}`;
+  else person?.parentElement.remove();
   return node;
 }
 

@@ -33,6 +33,32 @@ async fn the_page_begins_with_what_came_before() {
 }
 
 #[tokio::test]
+async fn people_are_opened_from_events_by_those_who_may_see_them() {
+    const LINK: &str = "data-slot=\"person\"";
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "events:read,users:read").await;
+    assert!(person.get("/console/live").await.text.contains(LINK));
+    let reader = Person::signed_in(&workspace, "events:read").await;
+    assert!(!reader.get("/console/live").await.text.contains(LINK));
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            eprintln!("SKIPPED people_are_opened_from_events_by_those_who_may_see_them: {reason}");
+            return;
+        }
+    };
+    tab.go(link(&workspace, "events:read").await.as_str()).await;
+    tab.go(&format!("{}/console/live", server().url)).await;
+    tab.until("document.getElementById('live-state').textContent === 'Listening'").await;
+    let event = json!({"userId": "ann", "eventName": "Seen"});
+    workspace.api.post("/events/track", &event, 200).await;
+    tab.until("document.querySelector('#live strong')?.textContent === 'Seen'").await;
+    let links = "document.querySelectorAll('#live a').length";
+    assert_eq!(tab.value(links).await, json!(0));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
 async fn events_arrive_in_the_page_while_it_is_open() {
     let tab = match BrowserTab::open().await {
         Ok(tab) => tab,

@@ -323,9 +323,39 @@ async fn consent_is_changed_and_kept_as_typed_when_refused() {
     assert!(!reader.get(&page).await.text.contains("Set consent"));
     let seen = reader.post(&to, &fields).await;
     assert_eq!(seen.status, 403);
-    assert!(!seen.text.contains("Set consent"), "{}", seen.text);
+    assert!(seen.text.contains("compliance:write"), "{}", seen.text);
+    assert!(seen.text.contains("value=\"asked &lt;us&gt;\""), "{}", seen.text);
     let contact = workspace.api.get(&format!("/subscriptions/contacts/{id}"), 200).await.json();
     assert_eq!(contact["channels"]["email"]["status"], "optedIn");
+}
+
+#[tokio::test]
+async fn the_history_of_consent_has_pages() {
+    let workspace = Workspace::new().await;
+    let ann = json!({"externalId": "ann", "email": "ann@example.test"});
+    let ann = workspace.api.post("/users", &ann, 201).await.json();
+    let id = ann["id"].as_str().unwrap();
+    for number in 0..51 {
+        let status = if number % 2 == 0 { "subscribed" } else { "unsubscribed" };
+        let path = format!("/subscriptions/contacts/{id}/channels/email");
+        let body = json!({"status": status, "source": format!("call {number}.")});
+        let change = workspace.api.request(reqwest::Method::PUT, &path).json(&body);
+        workspace.api.send(change, 200).await;
+    }
+    let person = Person::signed_in(&workspace, "*").await;
+    let page = format!("/console/people/{id}?tab=consent");
+    let first = person.get(&page).await;
+    assert!(
+        first.text.contains("51 changes") && first.text.contains("(call 50.)"),
+        "{}",
+        first.text
+    );
+    assert!(!first.text.contains("(call 0.)"), "{}", first.text);
+    let next = format!("/console/people/{id}?tab=consent&amp;offset=50");
+    assert!(first.text.contains(&next), "{}", first.text);
+    let last = person.get(&format!("{page}&offset=50")).await;
+    assert!(last.text.contains("(call 0.)") && !last.text.contains("(call 1.)"), "{}", last.text);
+    assert!(last.text.contains("tab=consent&amp;offset=0"), "{}", last.text);
 }
 
 #[tokio::test]

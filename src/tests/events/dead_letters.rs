@@ -172,6 +172,16 @@ async fn in_the_console(server: &Arc<TestServer>) {
     let reader = Person::signed_in(&here, "settings:read,events:read").await;
     assert!(!reader.get(PAGE).await.text.contains("Offer all"));
     assert_eq!(reader.post(&retry, &[]).await.status, 403);
+    // Their number leads to the page where that may be opened.
+    let counter = Person::signed_in(&here, "events:read").await;
+    for (person, leads) in [(&counter, false), (&reader, true)] {
+        let home = eventually("the number is shown", || async {
+            let home = person.get("/console").await;
+            home.text.contains("1 dead letters").then_some(home)
+        })
+        .await;
+        assert_eq!(home.text.contains(PAGE), leads, "{}", home.text);
+    }
     let operator = Person::signed_in(&here, "settings:read").await;
     let seen = operator.get(PAGE).await;
     assert_eq!(seen.status, 403);

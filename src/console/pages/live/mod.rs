@@ -102,7 +102,7 @@ fn content(
                 }))
             }
         }
-        template id="live-item" { (blank_item()) }
+        template id="live-item" { (blank_item(visitor)) }
     }
 }
 
@@ -165,7 +165,7 @@ fn item(visitor: &Visitor, event: &LiveEvent) -> Markup {
 }
 
 /// The item that the script fills for each event of the stream.
-fn blank_item() -> Markup {
+fn blank_item(visitor: &Visitor) -> Markup {
     html! {
         li {
             details {
@@ -177,7 +177,9 @@ fn blank_item() -> Markup {
                     span class="quiet" data-slot="adjusted" {}
                     time class="quiet" data-slot="time" datetime="1970-01-01" {}
                 }
-                p { a data-slot="person" href="/console/people" { "Open the person" } }
+                @if visitor.may(ScopeName::UsersRead) {
+                    p { a data-slot="person" href="/console/people" { "Open the person" } }
+                }
                 pre class="json" tabindex="0" { code data-slot="json" {} }
             }
         }

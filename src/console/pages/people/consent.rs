@@ -22,6 +22,8 @@ use crate::{
 const CHANNELS: [&str; 5] = ["email", "sms", "whatsapp", "push", "viber"];
 const STATUSES: [(&str, &str); 3] =
     [("subscribed", "Subscribed"), ("optedIn", "Opted in"), ("unsubscribed", "Unsubscribed")];
+/// Entries of the history on one page.
+const PAGE: u64 = 50;
 /// The reason for which bounces are cleared; the form of consent has a reason of its own on the page.
 const BOUNCE_REASON: &str = "bounceReason";
 /// Fields of the form that show their own faults.
@@ -112,6 +114,7 @@ struct ListName {
 #[derive(Deserialize)]
 struct History {
     items: Vec<HistoryEntry>,
+    total: u64,
 }
 
 #[derive(Deserialize)]
@@ -126,25 +129,37 @@ struct HistoryEntry {
     new_status: Option<String>,
 }
 
+/// What a tab shows besides what is stored.
+#[derive(Debug, Default)]
+pub(super) struct Asked<'a> {
+    /// Entries of the history that are left out.
+    pub(super) offset: u64,
+    /// What was typed of a change that was refused.
+    pub(super) refused: Option<&'a Refused<'a>>,
+}
+
 /// Consent by channel and list, with its history; with what was typed of a change that was refused.
-pub(super) async fn tab(
-    visitor: &Visitor,
-    profile: &Profile,
-    refused: Option<&Refused<'_>>,
-) -> Markup {
+pub(super) async fn tab(visitor: &Visitor, profile: &Profile, asked: &Asked<'_>) -> Markup {
+    let refused = asked.refused;
     if !visitor.may(ScopeName::ComplianceRead) {
-        return Failure::missing_scope(ScopeName::ComplianceRead.as_str()).card("Consent");
+        return instead(
+            visitor,
+            profile,
+            refused,
+            &Failure::missing_scope(ScopeName::ComplianceRead.as_str()),
+        );
     }
     let contact = visitor.get(path(["subscriptions", "contacts", &profile.id])).read();
     let history = visitor.get(path(["subscriptions", "contacts", &profile.id, "history"]));
-    let history = history.query("limit", "50").read();
+    let history =
+        history.query("limit", PAGE.to_string()).query("offset", asked.offset.to_string()).read();
     let (contact, history, names) = future::join3(contact, history, list_names(visitor)).await;
     let (contact, history): (PageResult<Contact>, PageResult<History>) = (contact, history);
     html! {
         @match contact {
             Ok(contact) => {
                 (view::card("Channels", &channels(visitor, &contact)))
-                @if visitor.may(ScopeName::ComplianceWrite) {
+                @if visitor.may(ScopeName::ComplianceWrite) || refused.is_some() {
                     (view::card("Change consent", &change(visitor, profile, refused.filter(|it| !it.is_of_bounces))))
                 }
                 (view::card("Lists", &memberships(visitor, &contact, &names)))
@@ -152,11 +167,27 @@ pub(super) async fn tab(
                     (bounces(visitor, profile, refused.filter(|it| it.is_of_bounces)))
                 }
             }
-            Err(failure) => (failure.card("Consent")),
+            Err(failure) => (instead(visitor, profile, refused, &failure)),
         }
         @match history {
-            Ok(history) => (view::card("History", &entries(visitor, &history))),
+            Ok(history) => (view::card("History", &entries(visitor, profile, asked.offset, &history))),
             Err(failure) => (failure.card("History")),
+        }
+    }
+}
+
+/// The failure in the place of what is stored, with what was typed.
+fn instead(
+    visitor: &Visitor,
+    profile: &Profile,
+    refused: Option<&Refused<'_>>,
+    failure: &Failure,
+) -> Markup {
+    html! {
+        (failure.card("Consent"))
+        @if let Some(refused) = refused {
+            @if refused.is_of_bounces { (bounces(visitor, profile, Some(refused))) }
+            @else { (view::card("Change consent", &change(visitor, profile, Some(refused)))) }
         }
     }
 }
@@ -244,8 +275,8 @@ fn memberships(visitor: &Visitor, contact: &Contact, names: &BTreeMap<String, St
     view::table("Lists", &columns, &rows)
 }
 
-fn entries(visitor: &Visitor, history: &History) -> Markup {
-    if history.items.is_empty() {
+fn entries(visitor: &Visitor, profile: &Profile, offset: u64, history: &History) -> Markup {
+    if history.total == 0 {
         return html! { p class="quiet" { "No change yet." } };
     }
     let moments: Vec<Moment> = history
@@ -264,7 +295,15 @@ fn entries(visitor: &Visitor, history: &History) -> Markup {
             details: None,
         })
         .collect();
-    view::timeline(&moments)
+    let address = |offset: u64| format!("{}?tab=consent&offset={offset}", profile.path());
+    let before = (offset > 0).then(|| address(offset.saturating_sub(PAGE)));
+    let last = offset + moments.len() as u64;
+    let after = (last < history.total && !moments.is_empty()).then(|| address(offset + PAGE));
+    html! {
+        p class="quiet" { (view::count(history.total)) " changes, the newest first" }
+        (view::timeline(&moments))
+        (view::pager(before.as_deref(), after.as_deref()))
+    }
 }
 
 /// The form that sets the consent on a channel.
@@ -296,7 +335,7 @@ fn change(visitor: &Visitor, profile: &Profile, refused: Option<&Refused<'_>>) -
 }
 
 fn bounces(visitor: &Visitor, profile: &Profile, refused: Option<&Refused<'_>>) -> Markup {
-    if !visitor.may(ScopeName::ComplianceWrite) {
+    if !visitor.may(ScopeName::ComplianceWrite) && refused.is_none() {
         return html! {};
     }
     let typed = refused.map_or("", |it| it.draft.reason.as_str());
@@ -331,12 +370,9 @@ pub(super) async fn save(
             Ok(visitor.done(&format!("{}?tab=consent", profile.path()), &notice))
         }
         Err(failure) => {
-            let content = tab(
-                &visitor,
-                &profile,
-                Some(&Refused { draft: &draft, failure: &failure, is_of_bounces: false }),
-            )
-            .await;
+            let refused = Refused { draft: &draft, failure: &failure, is_of_bounces: false };
+            let asked = Asked { refused: Some(&refused), ..Asked::default() };
+            let content = tab(&visitor, &profile, &asked).await;
             Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
         }
     }
@@ -360,7 +396,8 @@ pub(super) async fn clear_bounce(
         Err(failure) => {
             let draft = Draft { reason, ..Draft::new() };
             let refused = Refused { draft: &draft, failure: &failure, is_of_bounces: true };
-            let content = tab(&visitor, &profile, Some(&refused)).await;
+            let asked = Asked { refused: Some(&refused), ..Asked::default() };
+            let content = tab(&visitor, &profile, &asked).await;
             Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
         }
     }

@@ -13,6 +13,7 @@ use crate::{
     failure::{Failure, PageResult},
     in_process::path,
     query::Query,
+    view,
     visitor::{Form, Visitor},
 };
 
@@ -26,6 +27,8 @@ pub(super) struct Asked {
     until: Option<Timestamp>,
     /// How many entries of that moment are left out.
     skip: usize,
+    /// Entries of the history of consent that are left out.
+    offset: u64,
 }
 
 pub(super) async fn show(
@@ -48,7 +51,10 @@ pub(super) async fn show(
     };
     let tab = match current {
         "attributes" => tabs::attributes(&profile),
-        "consent" => consent::tab(&visitor, &profile, None).await,
+        "consent" => {
+            let asked = consent::Asked { offset: asked.offset, refused: None };
+            consent::tab(&visitor, &profile, &asked).await
+        }
         "campaigns" => campaigns::tab(&visitor, &profile, &asked.q).await,
         "identifiers" => tabs::identifiers(&visitor, &profile).await,
         "privacy" => privacy::tab(&visitor, &profile),
@@ -84,7 +90,7 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    if form.filled("confirm") != Some(profile.name().trim()) {
+    if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
         let text = "The name that was typed is not that of the person: nothing was deleted";
         return Err(Failure::new(StatusCode::BAD_REQUEST, text));
     }

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
+    view,
     visitor::{Form, Visitor},
 };
 
@@ -29,9 +30,14 @@ pub(super) struct Addressed {
 
 pub(super) async fn act(
     visitor: Visitor,
-    Path(Addressed { campaign, name }): Path<Addressed>,
+    Path(addressed): Path<Addressed>,
     form: Form,
 ) -> PageResult<Response> {
+    visitor.once(&form, |visitor, form| acted(visitor, addressed, form)).await
+}
+
+async fn acted(visitor: Visitor, addressed: Addressed, form: Form) -> PageResult<Response> {
+    let Addressed { campaign, name } = addressed;
     let whole = find(&visitor, &campaign).await?;
     if name == "schedule" {
         return schedule(&visitor, &whole).await;
@@ -47,7 +53,8 @@ pub(super) async fn act(
     }
     let campaign = &whole.campaign;
     let action = offers::named(campaign, &name).ok_or_else(Failure::not_found)?;
-    if action.confirmed.is_some() && form.filled("confirm") != Some(campaign.name.trim()) {
+    if action.confirmed.is_some() && !form.confirms(view::confirmable(&campaign.name, &campaign.id))
+    {
         let text = "The name that was typed is not that of the campaign: nothing was changed";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
         return Ok(refused(&visitor, &whole, &form, &failure).await);

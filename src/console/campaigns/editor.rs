@@ -3,13 +3,12 @@
 use axum::{extract::Path, response::Response};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
 use super::{
     Campaign, ENTRY, NEW_TYPED, NEW_UPCOMING, Whole, conflict,
-    draft::{AUDIENCE, Change, Draft},
+    draft::{AUDIENCE, AUDIENCE_ID, Change, Draft},
     find,
     form::{CampaignForm, Choosable, Names},
     frame, progress, upcoming,
@@ -29,53 +28,92 @@ pub(super) async fn new(visitor: Visitor) -> PageResult<Response> {
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
-    let draft = match to_save(&form) {
-        ToSave::Body(mut body) => {
-            // A time alone would schedule it; the page of the launch does that.
-            body.insert("status".to_owned(), json!("draft"));
-            let call = visitor.call(Method::POST, "/campaigns").json(&body)?;
-            match call.read::<Campaign>().await {
-                Ok(made) => {
-                    return Ok(visitor.done(&made.path(), &format!("{} was saved.", made.name)));
-                }
-                Err(failure) if failure.is_of_fields() => {
-                    return Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await);
-                }
-                Err(failure) => return Err(failure),
-            }
+    match to_save(&form) {
+        ToSave::Body(body) => {
+            visitor.once(&form, |visitor, form| created(visitor, form, body)).await
         }
         ToSave::Faulty(failure) => {
-            return Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await);
+            Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await)
         }
-        ToSave::Changed(draft) => draft,
-    };
-    Ok(new_page(&visitor, &draft, None).await)
+        ToSave::Changed(draft) => Ok(new_page(&visitor, &draft, None).await),
+    }
+}
+
+async fn created(
+    visitor: Visitor,
+    form: Form,
+    mut body: Map<String, Value>,
+) -> PageResult<Response> {
+    // A time alone would schedule it; the page of the launch does that.
+    body.insert("status".to_owned(), json!("draft"));
+    let call = visitor.call(Method::POST, "/campaigns").json(&body)?;
+    match call.read::<Campaign>().await {
+        Ok(made) => Ok(visitor.done(&made.path(), &format!("{} was saved.", made.name))),
+        Err(failure) if failure.keeps_form() => {
+            Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Where a form stands whose campaign is not on the page: there is none yet, or it cannot be read.
+struct FormPlace<'p> {
+    title: &'p str,
+    action: &'p str,
+    upcoming: &'p str,
+    preview: &'p str,
 }
 
 async fn new_page(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -> Response {
+    let place = FormPlace {
+        title: "New campaign",
+        action: ENTRY.path,
+        upcoming: NEW_UPCOMING,
+        preview: NEW_TYPED,
+    };
+    form_page(visitor, draft, failure, &place).await
+}
+
+/// The form of a campaign as it was typed, where the campaign cannot be read.
+async fn typed_page(visitor: &Visitor, id: &str, draft: &Draft, failure: &Failure) -> Response {
+    let of = |page: &str| path(["console", "campaigns", id, page]);
+    let place = FormPlace {
+        title: "Campaign",
+        action: &path(["console", "campaigns", id]),
+        upcoming: &of("upcoming"),
+        preview: &of("typed"),
+    };
+    form_page(visitor, draft, Some(failure), &place).await
+}
+
+async fn form_page(
+    visitor: &Visitor,
+    draft: &Draft,
+    failure: Option<&Failure>,
+    place: &FormPlace<'_>,
+) -> Response {
     let (names, occurrences) =
         futures_util::future::join(names(visitor, draft), upcoming::of(visitor, draft, None)).await;
     let form = CampaignForm {
         visitor,
         draft,
         names: &names,
-        action: ENTRY.path,
+        action: place.action,
         failure,
         conflict: None,
         is_open: true,
         is_fixed: false,
         occurrences: &occurrences,
-        upcoming: NEW_UPCOMING,
-        preview: NEW_TYPED,
+        upcoming: place.upcoming,
+        preview: place.preview,
     };
     let content = html! {
         p { a href=(ENTRY.path) { "Campaigns" } }
-        h1 { "New campaign" }
+        h1 { (place.title) }
         p class="quiet" { "Saving makes a draft. Nothing is sent before it is launched." }
         (form.form())
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    visitor.page_with(status, &ENTRY, "New campaign", &content)
+    visitor.page_after(failure, &ENTRY, place.title, &content)
 }
 
 pub(super) async fn show(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
@@ -88,32 +126,61 @@ pub(super) async fn update(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let whole = find(&visitor, &id).await?;
-    let failure = match to_save(&form) {
-        ToSave::Body(body) => match save(&visitor, &id, &form, &body).await {
-            Ok(saved) => return Ok(visitor.done(&saved.path(), saved_notice(&saved))),
-            Err(failure) if failure.is_of_fields() => failure,
-            Err(failure) => return Err(failure),
+    match to_save(&form) {
+        ToSave::Body(body) => {
+            visitor.once(&form, |visitor, form| updated(visitor, id, form, body)).await
+        }
+        ToSave::Faulty(failure) => again(&visitor, &id, &form, &failure).await,
+        ToSave::Changed(draft) => match find(&visitor, &id).await {
+            Ok(whole) => Ok(page(&visitor, &whole, Some(&draft), None).await),
+            // A script leaves the page as it is.
+            Err(away) if away.keeps_form() && !visitor.asks_for_part() => {
+                Ok(typed_page(&visitor, &id, &draft, &away).await)
+            }
+            Err(failure) => Err(failure),
         },
-        ToSave::Faulty(failure) => failure,
-        ToSave::Changed(draft) => return Ok(page(&visitor, &whole, Some(&draft), None).await),
+    }
+}
+
+async fn updated(
+    visitor: Visitor,
+    id: String,
+    form: Form,
+    body: Map<String, Value>,
+) -> PageResult<Response> {
+    match save(&visitor, &id, &form, &body).await {
+        Ok(saved) => Ok(visitor.done(&saved.path(), saved_notice(&saved))),
+        Err(failure) if failure.keeps_form() => again(&visitor, &id, &form, &failure).await,
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The form once more, as it was typed, with what refused it.
+async fn again(
+    visitor: &Visitor,
+    id: &str,
+    form: &Form,
+    failure: &Failure,
+) -> PageResult<Response> {
+    let draft = Draft::of_form(form);
+    let whole = match find(visitor, id).await {
+        Ok(whole) => whole,
+        Err(away) if away.keeps_form() => {
+            return Ok(typed_page(visitor, id, &draft, failure).await);
+        }
+        Err(missing) => return Err(missing),
     };
-    let draft = Draft::of_form(&form);
     if failure.status == StatusCode::CONFLICT {
-        // Others may have changed it after it was read here.
-        let whole = find(&visitor, &id).await?;
-        let expected = expected(&form);
+        // Others may have changed it.
+        let expected = expected(form);
         if expected.is_some_and(|expected| expected != whole.etag) {
-            let message = conflict::message(&visitor, &whole, draft.text(conflict::LOADED)).await;
-            let state = FormState {
-                typed: Some(&draft),
-                failure: Some(&failure),
-                conflict: Some(&message),
-            };
-            return Ok(page_with(&visitor, &whole, state).await);
+            let message = conflict::message(visitor, &whole, draft.text(conflict::LOADED)).await;
+            let state =
+                FormState { typed: Some(&draft), failure: Some(failure), conflict: Some(&message) };
+            return Ok(page_with(visitor, &whole, state).await);
         }
     }
-    Ok(page(&visitor, &whole, Some(&draft), Some(&failure)).await)
+    Ok(page(visitor, &whole, Some(&draft), Some(failure)).await)
 }
 
 fn expected(form: &Form) -> Option<&str> {
@@ -227,18 +294,23 @@ async fn page_with(visitor: &Visitor, whole: &Whole, state: FormState<'_>) -> Re
 
 /// The names that the form chooses from.
 async fn names(visitor: &Visitor, draft: &Draft) -> Names {
-    #[derive(Deserialize)]
-    struct Page {
-        data: Vec<Choosable>,
-    }
     let mut names = Names::default();
     // Without the scopes, ids are shown in their stead.
     if draft.text(AUDIENCE) == "segment" && visitor.may(ScopeName::UsersRead) {
-        let page: PageResult<Page> = visitor.get("/segments").query("limit", "200").read().await;
-        names.segments = page.map(|page| page.data).unwrap_or_default();
+        names.segments = segments(visitor, draft.text(AUDIENCE_ID)).await;
     }
     if visitor.may(ScopeName::SettingsRead) {
         names.lists = visitor.get("/lists").read().await.unwrap_or_default();
     }
     names
+}
+
+/// Every segment by name, and the chosen one although it is not among them.
+async fn segments(visitor: &Visitor, chosen: &str) -> Vec<Choosable> {
+    let mut found: Vec<Choosable> = visitor.all("/segments").await.unwrap_or_default();
+    if !chosen.is_empty() && found.iter().all(|it| it.id != chosen) {
+        let call = visitor.get(path(["segments", chosen])).query("counted", "false");
+        found.extend(call.read::<Choosable>().await.ok());
+    }
+    found
 }

@@ -18,7 +18,7 @@ use crate::{
 /// A name that can be chosen by its id.
 #[derive(Debug, Clone, serde::Deserialize)]
 pub(super) struct Choosable {
-    id: String,
+    pub(super) id: String,
     name: String,
 }
 
@@ -57,7 +57,8 @@ impl CampaignForm<'_> {
         let draft = self.draft;
         html! {
             (view::code_editor())
-            form id="campaign-form" method="post" action=(self.action) {
+            form id="campaign-form" method="post" action=(self.action) data-keep="campaign-form"
+                data-typed[self.failure.is_some()] {
                 (self.visitor.csrf_field())
                 @if !draft.text(LOADED).is_empty() { (view::hidden(LOADED, draft.text(LOADED))) }
                 // The button that the Enter key presses.

@@ -1,7 +1,6 @@
 //! What the pages of a campaign have in common: the head with its actions, the tabs, and words for its state.
 
 use axum::response::Response;
-use http::StatusCode;
 use maud::{Markup, html};
 
 use super::{Campaign, ENTRY, offers};
@@ -78,8 +77,7 @@ pub(super) fn page(
         (content)
         (offers::confirmations(visitor, campaign))
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    visitor.page_with(status, &ENTRY, &campaign.name, &body)
+    visitor.page_after(failure, &ENTRY, &campaign.name, &body)
 }
 
 /// Why a change was refused, with every fault.

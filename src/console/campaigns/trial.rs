@@ -62,6 +62,10 @@ pub(super) async fn send(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
+    visitor.once(&form, |visitor, form| sent(visitor, id, form)).await
+}
+
+async fn sent(visitor: Visitor, id: String, form: Form) -> PageResult<Response> {
     let whole = find(&visitor, &id).await?;
     let Some(suffix) = test_route(&whole.campaign) else {
         return Err(Failure::new(StatusCode::BAD_REQUEST, NO_TESTS));
@@ -83,14 +87,14 @@ pub(super) async fn send(
             };
             Ok(visitor.done(&whole.campaign.path_of("test"), &notice))
         }
-        Err(failure) if failure.is_of_fields() || failure.is_not_found() => {
+        // Also where there is no such person.
+        Err(failure) => {
             let text = |name: &str| form.text(name).unwrap_or_default().to_owned();
             let asked =
                 Asked { person: text("person"), variant: text("variant"), ..Asked::default() };
             let sent = Sent { to: text("to"), failure: Some(failure) };
             Ok(page(&visitor, &whole, &asked, &sent).await)
         }
-        Err(failure) => Err(failure),
     }
 }
 
@@ -246,7 +250,7 @@ fn test(visitor: &Visitor, whole: &Whole, asked: &Asked, sent: &Sent) -> Markup 
     if test_route(campaign).is_none() {
         return html! { p class="quiet" { (NO_TESTS) "." } };
     }
-    if !visitor.may(scope) {
+    if !visitor.may(scope) && sent.failure.is_none() {
         return html! { p class="quiet" { "A test needs the scope " code { (scope.as_str()) } "." } };
     }
     let failure = sent.failure.as_ref();

@@ -19,7 +19,10 @@ use crate::{
     visitor::{Form, Visitor},
 };
 
-#[derive(Debug, Deserialize)]
+/// Saved questions that are shown at once; the others are folded up.
+const SHOWN_MAX: usize = 200;
+
+#[derive(Debug, Clone, Deserialize)]
 struct Saved {
     id: String,
     name: String,
@@ -33,11 +36,6 @@ impl Saved {
     fn is_whole(&self) -> bool {
         question::is_whole(Kind::of(&self.kind), &self.question)
     }
-}
-
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Saved>,
 }
 
 /// A saved question as an address.
@@ -74,33 +72,49 @@ pub(super) async fn panel(
     asked: &Address,
     refused: Option<&Refused<'_>>,
 ) -> Markup {
-    let page: PageResult<Page> = visitor.get("/insights").query("limit", "200").read().await;
-    let page = match page {
-        Ok(page) => page,
+    let all: PageResult<Vec<Saved>> = visitor.all("/insights").await;
+    let (all, failure) = match all {
+        Ok(all) => (all, None),
+        Err(failure) if refused.is_some() => (Vec::new(), Some(failure)),
         Err(failure) => return failure.card("Saved questions"),
     };
-    let opened = page.data.iter().find(|saved| saved.id == asked.insight);
+    let opened = match all.iter().find(|saved| saved.id == asked.insight) {
+        // A question that was opened by its link is not lost among too many others.
+        None if !asked.insight.is_empty() => {
+            visitor.get(path(["insights", &asked.insight])).read::<Saved>().await.ok()
+        }
+        found => found.cloned(),
+    };
     let may_write = visitor.may(ScopeName::EventsWrite);
+    let (shown, more) = all.split_at(all.len().min(SHOWN_MAX));
     view::card(
         "Saved questions",
         &html! {
-            @if page.data.is_empty() { p class="quiet" { "None is saved yet." } }
-            ul {
-                @for saved in &page.data {
-                    li {
-                        a href={ (ENTRY.path) "?insight=" (saved.id) } { bdi { (saved.name) } } " "
-                        (view::badge(view::Tone::Neutral, &saved.kind))
-                    }
-                }
+            @match &failure {
+                Some(failure) => (view::alert(&failure.text())),
+                None if all.is_empty() => p class="quiet" { "None is saved yet." },
+                None => (list(shown)),
             }
-            @if may_write {
-                (form(visitor, asked, opened, refused))
-            } @else if let Some(refused) = refused {
-                (view::alert(&refused.failure.text()))
+            @if !more.is_empty() {
+                details { summary { (view::count(more.len() as u64)) " more" } (list(more)) }
             }
-            @if let Some(saved) = opened.filter(|_| may_write) { (deletion(visitor, saved)) }
+            @if may_write || refused.is_some() { (form(visitor, asked, opened.as_ref(), refused)) }
+            @if let Some(saved) = opened.filter(|_| may_write) { (deletion(visitor, &saved)) }
         },
     )
+}
+
+fn list(all: &[Saved]) -> Markup {
+    html! {
+        ul {
+            @for saved in all {
+                li {
+                    a href={ (ENTRY.path) "?insight=" (saved.id) } { bdi { (saved.name) } } " "
+                    (view::badge(view::Tone::Neutral, &saved.kind))
+                }
+            }
+        }
+    }
 }
 
 /// The form that saves the question of the page: under a new name, or in place of the one that is opened.
@@ -142,13 +156,17 @@ fn deletion(visitor: &Visitor, saved: &Saved) -> Markup {
         button: "Delete…",
         title: "Delete this question?",
         explanation: "Links to it will lead nowhere.",
-        name: &saved.name,
+        name: view::confirmable(&saved.name, &saved.id),
         action: &format!("/console/explore/delete?insight={}", saved.id),
         csrf: visitor.csrf(),
     })
 }
 
 pub(super) async fn save(visitor: Visitor, form: Form) -> PageResult<Response> {
+    visitor.once(&form, saved).await
+}
+
+async fn saved(visitor: Visitor, form: Form) -> PageResult<Response> {
     let asked = Address::read(form.text("question").unwrap_or_default());
     let name = form.text("name").unwrap_or_default().trim();
     match create(&visitor, &asked, name).await {
@@ -203,7 +221,7 @@ async fn again(visitor: &Visitor, asked: &Address, refused: &Refused<'_>) -> Pag
     let href = asked.href();
     let answer = Box::pin(super::place(visitor, asked, &href, &href));
     let content = super::content(visitor, asked, true, answer, Some(refused)).await;
-    Ok(visitor.page_with(refused.failure.status, &ENTRY, &asked.title(), &content))
+    Ok(visitor.page_after(Some(refused.failure), &ENTRY, &asked.title(), &content))
 }
 
 pub(super) async fn delete(
@@ -213,7 +231,7 @@ pub(super) async fn delete(
 ) -> PageResult<Response> {
     let asked = Address::read(query.as_deref().unwrap_or_default());
     let saved: Saved = visitor.get(path(["insights", &asked.insight])).read().await?;
-    if form.filled("confirm") != Some(saved.name.trim()) {
+    if !form.confirms(view::confirmable(&saved.name, &saved.id)) {
         let text = "The name that was typed is not that of the question: nothing was deleted";
         return Err(Failure::new(StatusCode::BAD_REQUEST, text));
     }

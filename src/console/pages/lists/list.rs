@@ -1,7 +1,7 @@
 //! The lists, and the form for a new one.
 
 use axum::response::Response;
-use http::{Method, StatusCode};
+use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
@@ -26,11 +26,15 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
+    visitor.once(&form, created).await
+}
+
+async fn created(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of_form(&form);
     let call = visitor.call(Method::POST, "/lists").json(&draft.body())?;
     match call.read::<List>().await {
         Ok(list) => Ok(visitor.done(&list.path(), &format!("{} was made.", list.name))),
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             Ok(page(&visitor, &Asked::default(), &draft, Some(&failure)).await)
         }
         Err(failure) => Err(failure),
@@ -59,9 +63,9 @@ async fn page(
             Ok(lists) => (found(visitor, lists)),
             Err(failure) => (view::alert(&failure.text())),
         }
-        @if visitor.may(ScopeName::SettingsWrite) {
+        @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() {
             (view::card("New list", &html! {
-                form method="post" action=(ENTRY.path) {
+                form method="post" action=(ENTRY.path) data-keep="fields" data-typed[failure.is_some()] {
                     (visitor.csrf_field())
                     (draft.fields(failure))
                     button class="button primary" type="submit" { "Make the list" }
@@ -69,8 +73,7 @@ async fn page(
             }))
         }
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    visitor.page_with(status, &ENTRY, ENTRY.name, &content)
+    visitor.page_after(failure, &ENTRY, ENTRY.name, &content)
 }
 
 fn found(visitor: &Visitor, lists: &[List]) -> Markup {

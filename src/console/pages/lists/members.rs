@@ -92,7 +92,9 @@ pub(super) async fn tab(visitor: &Visitor, list: &List, asked: &Asked, typed: Ty
         } @else {
             (Failure::missing_scope(ScopeName::ComplianceRead.as_str()).card("Members"))
         }
-        @if visitor.may(ScopeName::SettingsWrite) { (form(visitor, list, typed)) }
+        @if visitor.may(ScopeName::SettingsWrite) || typed.change.is_some() {
+            (form(visitor, &list.path(), typed))
+        }
     }
 }
 
@@ -166,7 +168,8 @@ fn address(list: &List, asked: &Asked, offset: u64) -> String {
     format!("{}?{query}", list.path())
 }
 
-fn form(visitor: &Visitor, list: &List, typed: Typed<'_>) -> Markup {
+/// The form of the list whose page has this address.
+pub(super) fn form(visitor: &Visitor, page: &str, typed: Typed<'_>) -> Markup {
     let failure = typed.failure.filter(|_| typed.change.is_some());
     let (people, channel) =
         typed.change.map_or(("", ""), |it| (it.people.as_str(), it.channel.as_str()));
@@ -177,7 +180,7 @@ fn form(visitor: &Visitor, list: &List, typed: Typed<'_>) -> Markup {
             failure.and_then(|failure| failure.elsewhere(&["people", "contactIds"])) {
             (view::alert(&rest))
         }
-        form method="post" action={ (list.path()) "/members" } {
+        form method="post" action={ (page) "/members" } data-keep="fields" data-typed[failure.is_some()] {
             (visitor.csrf_field())
             (view::field(&Field::text("people", "People", people).of(Kind::Lines(4)).required()
                 .hint("Ids of profiles, your own or internal ones, one a line").fault(fault.as_deref())))

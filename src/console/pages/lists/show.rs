@@ -66,12 +66,26 @@ pub(super) async fn page(
         }
         (stats(visitor, list).await)
         (view::tabs("Parts of the list", &tab_links))
-        @if is_settings { (settings(visitor, list, typed)) } @else {
+        @if is_settings {
+            @let draft = typed.settings.cloned().unwrap_or_else(|| Draft::of(list));
+            (settings(visitor, &list.path(), &draft, typed.failure))
+        } @else {
             (members::tab(visitor, list, asked, typed).await)
         }
     };
-    let status = typed.failure.map_or(StatusCode::OK, |failure| failure.status);
-    visitor.page_with(status, &ENTRY, &list.name, &content)
+    visitor.page_after(typed.failure, &ENTRY, &list.name, &content)
+}
+
+/// A form as it was typed, where the list cannot be read.
+fn alone(visitor: &Visitor, id: &str, typed: Typed<'_>) -> Response {
+    let list = path(["console", "lists", id]);
+    let content = html! {
+        p { a href=(ENTRY.path) { "Lists" } }
+        h1 { "A list" }
+        @if let Some(draft) = typed.settings { (settings(visitor, &list, draft, typed.failure)) }
+        @if typed.change.is_some() { (members::form(visitor, &list, typed)) }
+    };
+    visitor.page_after(typed.failure, &ENTRY, "A list", &content)
 }
 
 fn archived(visitor: &Visitor, list: &List) -> Response {
@@ -120,14 +134,14 @@ async fn stats(visitor: &Visitor, list: &List) -> Markup {
     }
 }
 
-fn settings(visitor: &Visitor, list: &List, typed: Typed<'_>) -> Markup {
-    let draft = typed.settings.cloned().unwrap_or_else(|| Draft::of(list));
+/// The settings of the list whose page has this address.
+fn settings(visitor: &Visitor, page: &str, draft: &Draft, failure: Option<&Failure>) -> Markup {
     html! {
-        form method="post" action=(list.path()) {
+        form method="post" action=(page) data-keep="fields" data-typed[failure.is_some()] {
             (visitor.csrf_field())
             fieldset disabled[!visitor.may(ScopeName::SettingsWrite)] {
                 legend class="unseen" { "Settings of the list" }
-                (draft.fields(typed.failure))
+                (draft.fields(failure))
                 button class="button primary" type="submit" { "Save" }
             }
         }
@@ -139,15 +153,23 @@ pub(super) async fn update(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let list: List = visitor.get(path(["lists", &id])).read().await?;
     let draft = Draft::of_form(&form);
+    let list: List = match visitor.get(path(["lists", &id])).read().await {
+        Ok(list) => list,
+        Err(failure) if failure.keeps_form() => {
+            let typed =
+                Typed { settings: Some(&draft), failure: Some(&failure), ..Typed::default() };
+            return Ok(alone(&visitor, &id, typed));
+        }
+        Err(failure) => return Err(failure),
+    };
     let call = visitor.call(Method::PUT, path(["lists", &id])).json(&draft.body())?;
     match call.done().await {
         Ok(()) => {
             let to = format!("{}?tab=settings", list.path());
             Ok(visitor.done(&to, "The list was saved."))
         }
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             let typed =
                 Typed { settings: Some(&draft), failure: Some(&failure), ..Typed::default() };
             Ok(page(&visitor, &list, &Asked::settings(), typed).await)
@@ -161,11 +183,19 @@ pub(super) async fn change(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let list: List = visitor.get(path(["lists", &id])).read().await?;
     let change = Change::of(&form);
+    let list: List = match visitor.get(path(["lists", &id])).read().await {
+        Ok(list) => list,
+        Err(failure) if failure.keeps_form() => {
+            let typed =
+                Typed { change: Some(&change), failure: Some(&failure), ..Typed::default() };
+            return Ok(alone(&visitor, &id, typed));
+        }
+        Err(failure) => return Err(failure),
+    };
     match members::changed(&visitor, &list, &change).await {
         Ok(notice) => Ok(visitor.done(&list.path(), &notice)),
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             let typed =
                 Typed { change: Some(&change), failure: Some(&failure), ..Typed::default() };
             Ok(page(&visitor, &list, &Asked::default(), typed).await)
@@ -180,7 +210,7 @@ fn archiving(visitor: &Visitor, list: &List) -> Markup {
         button: "Archive…",
         title: "Archive this list?",
         explanation: "Nothing is sent to it any more. Its memberships are kept, and it can be restored.",
-        name: &list.name,
+        name: view::confirmable(&list.name, &list.id),
         action: &format!("{}/archive", list.path()),
         csrf: visitor.csrf(),
     })
@@ -192,12 +222,12 @@ pub(super) async fn archive(
     form: Form,
 ) -> PageResult<Response> {
     let list: List = visitor.get(path(["lists", &id])).read().await?;
-    let refused = if form.filled("confirm") == Some(list.name.trim()) {
+    let refused = if form.confirms(view::confirmable(&list.name, &list.id)) {
         match visitor.call(Method::DELETE, path(["lists", &id])).done().await {
             Ok(()) => {
                 return Ok(visitor.done(&list.path(), &format!("{} was archived.", list.name)));
             }
-            Err(failure) if failure.is_of_fields() => failure,
+            Err(failure) if failure.keeps_form() => failure,
             Err(failure) => return Err(failure),
         }
     } else {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 use web::auth::ScopeName;
 
-use super::{Profile, frame};
+use super::{ENTRY, Profile, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -116,15 +116,20 @@ pub(super) fn tab(
     failure: Option<&Failure>,
 ) -> Markup {
     let scope = ScopeName::UsersWrite;
-    if !visitor.may(scope) {
-        return Failure::missing_scope(scope.as_str()).card("Edit");
+    match typed {
+        Some(typed) => form(visitor, &profile.path(), typed, failure),
+        None if visitor.may(scope) => form(visitor, &profile.path(), &Draft::of(profile), failure),
+        None => Failure::missing_scope(scope.as_str()).card("Edit"),
     }
-    let draft = typed.cloned().unwrap_or_else(|| Draft::of(profile));
+}
+
+/// The form of the person whose page has this address.
+fn form(visitor: &Visitor, page: &str, draft: &Draft, failure: Option<&Failure>) -> Markup {
     let fault = |name: &str| failure.and_then(|failure| failure.at(name));
     let (email, phone, attributes) = (fault("email"), fault("phone"), fault("attributes"));
     html! {
         @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
-        form method="post" action={ (profile.path()) "/edit" } {
+        form method="post" action={ (page) "/edit" } data-keep="fields" data-typed[failure.is_some()] {
             (visitor.csrf_field())
             (view::hidden("shown", &serde_json::to_string(&draft.shown).unwrap_or_default()))
             (view::field(&Field::text("email", "Email", &draft.email).fault(email.as_deref())))
@@ -142,8 +147,14 @@ pub(super) async fn save(
     Path(user): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let current: Profile = visitor.get(path(["users", &user])).read().await?;
     let draft = Draft::of_form(&form)?;
+    let current: Profile = match visitor.get(path(["users", &user])).read().await {
+        Ok(current) => current,
+        Err(failure) if failure.keeps_form() => {
+            return Ok(alone(&visitor, &user, &draft, &failure));
+        }
+        Err(failure) => return Err(failure),
+    };
     let saved = match draft.change() {
         Ok(change) => {
             visitor.call(Method::PUT, path(["users", &current.id])).json(&change)?.done().await
@@ -155,10 +166,20 @@ pub(super) async fn save(
             let to = format!("{}?tab=attributes", current.path());
             Ok(visitor.done(&to, "The profile was saved."))
         }
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             let form = tab(&visitor, &current, Some(&draft), Some(&failure));
             Ok(frame::page(&visitor, &current, "edit", failure.status, &form))
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// The form as it was typed, where the person cannot be read.
+fn alone(visitor: &Visitor, user: &str, draft: &Draft, failure: &Failure) -> Response {
+    let content = html! {
+        p { a href=(ENTRY.path) { "People" } }
+        h1 { "Edit a person" }
+        (form(visitor, &path(["console", "people", user]), draft, Some(failure)))
+    };
+    visitor.page_after(Some(failure), &ENTRY, "Edit a person", &content)
 }

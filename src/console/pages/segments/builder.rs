@@ -36,7 +36,8 @@ impl Builder<'_> {
         let (name, description) = (fault("name"), fault("description"));
         let draft = self.draft;
         html! {
-            form id="segment-form" method="post" action=(self.action) {
+            form id="segment-form" method="post" action=(self.action) data-keep="segment-form"
+                data-typed[self.failure.is_some()] {
                 (self.visitor.csrf_field())
                 // The button that the Enter key presses.
                 button class="unseen" type="submit" name="do" value="save" tabindex="-1" { "Save" }

@@ -34,6 +34,21 @@ impl FormTarget {
     fn new() -> Self {
         Self { title: "New segment".to_owned(), action: ENTRY.path.to_owned() }
     }
+
+    /// Where the form of a saved segment stands. What was typed is shown again although the segment cannot be read.
+    async fn of(visitor: &Visitor, id: &str, form: &Form) -> PageResult<Self> {
+        #[derive(Deserialize)]
+        struct Saved {
+            name: String,
+        }
+        let call = visitor.get(path(["segments", id])).query("counted", "false");
+        let title = match call.read::<Saved>().await {
+            Ok(saved) => saved.name,
+            Err(failure) if failure.keeps_form() => Draft::of_form(form).name,
+            Err(failure) => return Err(failure),
+        };
+        Ok(Self { title, action: path(["console", "segments", id]) })
+    }
 }
 
 /// Refuses those who may look at segments and not save them.
@@ -48,15 +63,18 @@ pub(super) async fn new(visitor: Visitor) -> PageResult<Response> {
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
-    check(&visitor)?;
     let target = FormTarget::new();
     let Some(body) = body_to_save(&form) else {
         return Ok(changed_page(&visitor, &target, &form).await);
     };
+    visitor.once(&form, |visitor, form| created(visitor, form, body)).await
+}
+
+async fn created(visitor: Visitor, form: Form, body: Value) -> PageResult<Response> {
     let call = visitor.call(Method::POST, "/segments").json(&body)?;
     match call.read::<Segment>().await {
         Ok(segment) => Ok(visitor.done(&segment.path(), &format!("{} was saved.", segment.name))),
-        Err(failure) => refused(&visitor, &target, &form, failure).await,
+        Err(failure) => refused(&visitor, &FormTarget::new(), &form, failure).await,
     }
 }
 
@@ -65,15 +83,13 @@ pub(super) async fn update(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    check(&visitor)?;
-    let saved: Segment = visitor.get(path(["segments", &id])).read().await?;
-    let target = FormTarget { title: saved.name.clone(), action: saved.path() };
+    let target = FormTarget::of(&visitor, &id, &form).await?;
     let Some(body) = body_to_save(&form) else {
         return Ok(changed_page(&visitor, &target, &form).await);
     };
     let call = visitor.call(Method::PUT, path(["segments", &id])).json(&body)?;
     match call.done().await {
-        Ok(()) => Ok(visitor.done(&saved.path(), "The segment was saved.")),
+        Ok(()) => Ok(visitor.done(&target.action, "The segment was saved.")),
         Err(failure) => refused(&visitor, &target, &form, failure).await,
     }
 }
@@ -93,10 +109,11 @@ async fn changed_page(visitor: &Visitor, target: &FormTarget, form: &Form) -> Re
     let mut draft = Draft::of_form(form);
     let applied = draft.apply(Action::of(form));
     let problem = applied.and_then(|()| draft.targeting().map(drop)).err();
-    let failure = problem.map(|problem| {
+    let fault = problem.map(|problem| {
         let errors = vec![format!("targeting {problem}")];
         Failure { errors, ..Failure::new(StatusCode::BAD_REQUEST, "Bad Request") }
     });
+    let failure = check(visitor).err().or(fault);
     page(visitor, target, &draft, failure.as_ref()).await
 }
 
@@ -106,7 +123,7 @@ async fn refused(
     form: &Form,
     failure: Failure,
 ) -> PageResult<Response> {
-    if !failure.is_of_fields() {
+    if !failure.keeps_form() {
         return Err(failure);
     }
     Ok(page(visitor, target, &Draft::of_form(form), Some(&failure)).await)
@@ -119,14 +136,13 @@ async fn page(
     draft: &Draft,
     failure: Option<&Failure>,
 ) -> Response {
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
     let form = form(visitor, target, draft, failure).await;
     let content = html! {
         p { a href=(ENTRY.path) { "Segments" } }
         h1 { bdi { (target.title) } }
         (form)
     };
-    visitor.page_with(status, &ENTRY, &target.title, &content)
+    visitor.page_after(failure, &ENTRY, &target.title, &content)
 }
 
 /// The form with its number of people.

@@ -111,18 +111,20 @@ struct Page<T> {
 
 async fn segments(visitor: &Visitor, rows: &Rows) -> Vec<Named> {
     let Some(chosen) = subjects(rows, "segment") else { return Vec::new() };
-    let page: PageResult<Page<Named>> =
-        visitor.get("/segments").query("limit", SHOWN_MAX).read().await;
-    let mut found = page.map(|page| page.data).unwrap_or_default();
-    // Those beyond the page are named where they are chosen.
+    all_segments(visitor, &chosen).await.unwrap_or_default()
+}
+
+/// Every segment by name, and those that are chosen although they are not among them.
+pub(super) async fn all_segments(visitor: &Visitor, chosen: &[&str]) -> PageResult<Vec<Named>> {
+    let mut found: Vec<Named> = visitor.all("/segments").await?;
     let is_unnamed = |id: &&str| !id.is_empty() && found.iter().all(|it| it.id != *id);
-    let others = chosen.into_iter().filter(is_unnamed).map(async |id| {
+    let others = chosen.iter().copied().filter(is_unnamed).map(async |id| {
         let call = visitor.get(path(["segments", id])).query("counted", "false");
         call.read::<Named>().await.ok()
     });
     let others: Vec<Option<Named>> = future::join_all(others).await;
     found.extend(others.into_iter().flatten());
-    found
+    Ok(found)
 }
 
 #[derive(Deserialize)]

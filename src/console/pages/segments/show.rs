@@ -13,7 +13,7 @@ use super::{
     ENTRY, Reach, Segment,
     draft::Draft,
     editor::{self, FormTarget},
-    names::Named,
+    names::{self, Named},
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -132,8 +132,7 @@ async fn page(
         (view::tabs("Parts of the segment", &tab_links))
         (tab)
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    visitor.page_with(status, &ENTRY, &segment.name, &content)
+    visitor.page_after(failure, &ENTRY, &segment.name, &content)
 }
 
 /// The number of members, and of those that a message can reach.
@@ -220,21 +219,16 @@ async fn members(visitor: &Visitor, segment: &Segment, offset: u64) -> Markup {
     }
 }
 
-#[derive(Deserialize)]
-struct Others {
-    data: Vec<Named>,
-}
-
 /// How many people are in this segment, in another, and in both.
 async fn overlap(visitor: &Visitor, segment: &Segment, with: &str) -> Markup {
     if !visitor.may(ScopeName::CampaignsRead) {
         return Failure::missing_scope(ScopeName::CampaignsRead.as_str()).card("Overlap");
     }
-    let others: Others = match visitor.get("/segments").query("limit", "200").read().await {
+    let others = match names::all_segments(visitor, &[with]).await {
         Ok(others) => others,
         Err(failure) => return failure.card("Overlap"),
     };
-    let others: Vec<Named> = others.data.into_iter().filter(|it| it.id != segment.id).collect();
+    let others: Vec<Named> = others.into_iter().filter(|it| it.id != segment.id).collect();
     if others.is_empty() {
         return view::empty("No other segment", &html! { p { "Two can be compared here." } });
     }
@@ -281,7 +275,7 @@ fn deletion(visitor: &Visitor, segment: &Segment) -> Markup {
         button: "Delete…",
         title: "Delete this segment?",
         explanation: "Its people stay. A segment that a campaign or another segment uses is not deleted.",
-        name: &segment.name,
+        name: view::confirmable(&segment.name, &segment.id),
         action: &format!("{}/delete", segment.path()),
         csrf: visitor.csrf(),
     })
@@ -293,15 +287,15 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let segment = find(&visitor, &id, false).await?;
-    if form.filled("confirm") != Some(segment.name.trim()) {
+    if !form.confirms(view::confirmable(&segment.name, &segment.id)) {
         let text = "The name that was typed is not that of the segment: nothing was deleted";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
         return Ok(page(&visitor, &segment, &Asked::default(), Some(&failure)).await);
     }
     match visitor.call(Method::DELETE, path(["segments", &id])).done().await {
         Ok(()) => Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", segment.name))),
-        // It is in use; the text names by what.
-        Err(failure) if failure.is_of_fields() => {
+        // It may be in use; the text names by what.
+        Err(failure) if failure.keeps_form() => {
             Ok(page(&visitor, &segment, &Asked::default(), Some(&failure)).await)
         }
         Err(failure) => Err(failure),

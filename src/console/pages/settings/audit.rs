@@ -1,7 +1,6 @@
 //! The audit log: who changed the settings of the workspace.
 
 use axum::response::Response;
-use http::StatusCode;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -70,7 +69,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
             Err(failure) => (failure.card("Audit log")),
         }
     };
-    Tab::Audit.page(&visitor, StatusCode::OK, &content)
+    Tab::Audit.page(&visitor, None, &content)
 }
 
 fn found(visitor: &Visitor, asked: &Asked, entries: &Entries) -> Markup {

@@ -1,7 +1,7 @@
 //! Channels: their providers, and a test of one.
 
 use axum::response::Response;
-use http::{Method, StatusCode};
+use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -81,11 +81,19 @@ pub(super) async fn show(visitor: Visitor) -> Response {
 
 /// Sends a test, and shows what the provider answered.
 pub(super) async fn test(visitor: Visitor, form: Form) -> PageResult<Response> {
+    visitor.once(&form, tested).await
+}
+
+async fn tested(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     let call = visitor.call(Method::POST, path(["channels", &draft.channel, "test"]));
     match call.json(&draft.body())?.read::<Tested>().await {
-        Err(failure) if !failure.is_of_fields() && !failure.is_not_found() => Err(failure),
-        tested => Ok(page(&visitor, &draft, Some(&tested)).await),
+        Ok(tested) => {
+            let (_, notice) = in_words(&tested);
+            let page = page(&visitor, &draft, Some(&Ok(tested))).await;
+            Ok(visitor.shown_once(page, Tab::Channels.path(), &notice))
+        }
+        refused => Ok(page(&visitor, &draft, Some(&refused)).await),
     }
 }
 
@@ -95,7 +103,9 @@ async fn page(visitor: &Visitor, draft: &Draft, tested: Option<&PageResult<Teste
         @match &channels {
             Ok(channels) => {
                 (view::card("Channels", &list(&channels.data)))
-                @if visitor.may(ScopeName::CampaignsSend) { (form(visitor, &channels.data, draft, tested)) }
+                @if visitor.may(ScopeName::CampaignsSend) || tested.is_some() {
+                    (form(visitor, &channels.data, draft, tested))
+                }
             }
             Err(failure) => (failure.card("Channels")),
         }
@@ -109,8 +119,7 @@ async fn page(visitor: &Visitor, draft: &Draft, tested: Option<&PageResult<Teste
         }))
     };
     let failure = tested.and_then(|tested| tested.as_ref().err());
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    Tab::Channels.page(visitor, status, &content)
+    Tab::Channels.page(visitor, failure, &content)
 }
 
 fn list(channels: &[Channel]) -> Markup {
@@ -180,9 +189,10 @@ fn form(
     view::card("Send a test", &content)
 }
 
-fn outcome(tested: &Tested) -> Markup {
-    let Tested { success, to, status, code, reason } = tested;
-    let (tone, text) = match status.as_str() {
+/// What became of a test, as people read it.
+fn in_words(tested: &Tested) -> (Tone, String) {
+    let Tested { to, status, code, .. } = tested;
+    match status.as_str() {
         "sent" => (Tone::Good, format!("The provider accepted a test to {to}.")),
         "queued" | "sending" if code.is_none() => {
             (Tone::Warning, format!("The provider has not answered a test to {to} yet."))
@@ -190,7 +200,12 @@ fn outcome(tested: &Tested) -> Markup {
         "queued" => (Tone::Warning, format!("A test to {to} will be tried again.")),
         "skipped" => (Tone::Bad, format!("A test to {to} was not sent.")),
         _ => (Tone::Bad, format!("A test to {to} failed.")),
-    };
+    }
+}
+
+fn outcome(tested: &Tested) -> Markup {
+    let Tested { success, status, code, reason, .. } = tested;
+    let (tone, text) = in_words(tested);
     html! {
         p role="status" {
             (view::badge(tone, status)) " " (text)

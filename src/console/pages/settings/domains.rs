@@ -60,10 +60,9 @@ async fn page(visitor: &Visitor, typed: &str, failure: Option<&Failure>) -> Resp
             Ok(domains) => { @for domain in &domains.data { (card(visitor, domain)) } }
             Err(failure) => (failure.card("Sender domains")),
         }
-        @if visitor.may(ScopeName::SettingsWrite) { (form(visitor, typed, failure)) }
+        @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() { (form(visitor, typed, failure)) }
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    Tab::Domains.page(visitor, status, &content)
+    Tab::Domains.page(visitor, failure, &content)
 }
 
 fn form(visitor: &Visitor, typed: &str, failure: Option<&Failure>) -> Markup {
@@ -135,6 +134,10 @@ fn card(visitor: &Visitor, domain: &Domain) -> Markup {
 }
 
 pub(super) async fn add(visitor: Visitor, form: Form) -> PageResult<Response> {
+    visitor.once(&form, added).await
+}
+
+async fn added(visitor: Visitor, form: Form) -> PageResult<Response> {
     let typed = form.text("domain").unwrap_or_default();
     let call = visitor.call(Method::POST, "/sender-domains").json(&json!({"domain": typed}))?;
     match call.read::<Domain>().await {
@@ -142,7 +145,7 @@ pub(super) async fn add(visitor: Visitor, form: Form) -> PageResult<Response> {
             let notice = format!("{} was added: set its records, then check it.", domain.name);
             Ok(visitor.done(Tab::Domains.path(), &notice))
         }
-        Err(failure) if failure.is_of_fields() => Ok(page(&visitor, typed, Some(&failure)).await),
+        Err(failure) if failure.keeps_form() => Ok(page(&visitor, typed, Some(&failure)).await),
         Err(failure) => Err(failure),
     }
 }
@@ -160,7 +163,7 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let domain: Domain = visitor.get(path(["sender-domains", &id])).read().await?;
-    if form.filled("confirm") != Some(domain.name.as_str()) {
+    if !form.confirms(&domain.name) {
         let text = "The name that was typed is not that of the domain: nothing was removed";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
         return Ok(page(&visitor, "", Some(&failure)).await);

@@ -46,10 +46,7 @@ struct Key {
 impl Key {
     /// The name to show and to type: its own, else its id.
     fn title(&self) -> &str {
-        match self.name.as_deref().map(str::trim) {
-            Some(name) if !name.is_empty() => name,
-            _ => &self.id,
-        }
+        view::confirmable(self.name.as_deref().unwrap_or_default().trim(), &self.id)
     }
 }
 
@@ -117,11 +114,10 @@ async fn page(
             Ok(keys) => (found(visitor, asked, keys)),
             Err(failure) => (failure.card("Keys")),
         }
-        @if visitor.may(ScopeName::SettingsWrite) { (form(visitor, draft, failure)) }
+        @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() { (form(visitor, draft, failure)) }
         @else { p class="quiet" { "Making and revoking keys needs the scope " code { "settings:write" } "." } }
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    Tab::Keys.page(visitor, status, &content)
+    Tab::Keys.page(visitor, failure, &content)
 }
 
 fn found(visitor: &Visitor, asked: &Asked, keys: &Keys) -> Markup {
@@ -229,10 +225,20 @@ struct Created {
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
+    visitor.once(&form, created).await
+}
+
+async fn created(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     match visitor.call(Method::POST, "/keys").json(&draft.body())?.read::<Created>().await {
-        Ok(created) => Ok(shown(&visitor, &created)),
-        Err(failure) if failure.is_of_fields() => {
+        Ok(created) => {
+            let notice = format!(
+                "{} was made already, and its secret was shown once. If that is lost, revoke it and make another.",
+                created.described.title()
+            );
+            Ok(visitor.shown_once(shown(&visitor, &created), Tab::Keys.path(), &notice))
+        }
+        Err(failure) if failure.keeps_form() => {
             Ok(page(&visitor, &Asked::default(), &draft, Some(&failure)).await)
         }
         Err(failure) => Err(failure),
@@ -260,7 +266,7 @@ fn shown(visitor: &Visitor, created: &Created) -> Response {
         @if is_write_key && !is_sdk { (view::card("Track an event", &view::copyable(&command))) }
         @if is_write_key { (snippets::card(visitor, &created.key, is_sdk)) }
     };
-    Tab::Keys.page(visitor, StatusCode::OK, &content)
+    Tab::Keys.page(visitor, None, &content)
 }
 
 pub(super) async fn revoke(
@@ -268,9 +274,8 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    let confirmed = form.filled("confirm").unwrap_or_default();
     let key = find(&visitor, &id).await?;
-    if confirmed != key.title() {
+    if !form.confirms(key.title()) {
         let text = "The name that was typed is not that of the key: nothing was revoked";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
         return Ok(page(&visitor, &Asked::default(), &Draft::default(), Some(&failure)).await);

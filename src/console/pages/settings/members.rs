@@ -70,6 +70,13 @@ struct Roles {
     data: Vec<Role>,
 }
 
+impl Roles {
+    /// The role of a form, where the others cannot be read.
+    fn only(role: &str) -> Self {
+        Self { data: vec![Role { role: role.to_owned(), scopes: Vec::new() }] }
+    }
+}
+
 #[derive(Deserialize)]
 struct Invitation {
     url: String,
@@ -126,9 +133,14 @@ async fn page(
         @match &members {
             Ok((members, roles)) => {
                 (found(visitor, asked, members, roles))
-                @if visitor.may(ScopeName::SettingsWrite) { (form(visitor, roles, draft, failure)) }
+                @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() {
+                    (form(visitor, roles, draft, failure))
+                }
             }
-            Err(failure) => (failure.card("Members")),
+            Err(away) => {
+                (away.card("Members"))
+                @if failure.is_some() { (form(visitor, &Roles::only(&draft.role), draft, failure)) }
+            }
         }
         (sessions::card(state, visitor).await)
         (view::card("Links", &html! {
@@ -139,8 +151,7 @@ async fn page(
             )))
         }))
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    Tab::Members.page(visitor, status, &content)
+    Tab::Members.page(visitor, failure, &content)
 }
 
 async fn list(visitor: &Visitor, asked: &Asked) -> PageResult<(Members, Roles)> {
@@ -277,11 +288,22 @@ pub(super) async fn create(
     visitor: Visitor,
     form: Form,
 ) -> PageResult<Response> {
+    visitor.once(&form, |visitor, form| created(state, visitor, form)).await
+}
+
+async fn created(state: ConsoleState, visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     let call = visitor.call(Method::POST, "/members").json(&draft.body())?;
     match call.read::<Created>().await {
-        Ok(created) => Ok(link(&visitor, &created.email, &created.invitation)),
-        Err(failure) if failure.is_of_fields() || failure.status == StatusCode::CONFLICT => {
+        Ok(created) => {
+            let notice = format!(
+                "{} was added already, and the link was shown once. If it is lost, make a new one.",
+                created.email
+            );
+            let page = link(&visitor, &created.email, &created.invitation);
+            Ok(visitor.shown_once(page, Tab::Members.path(), &notice))
+        }
+        Err(failure) if failure.keeps_form() => {
             Ok(page(&state, &visitor, &Asked::default(), &draft, Some(&failure)).await)
         }
         Err(failure) => Err(failure),
@@ -301,7 +323,7 @@ fn link(visitor: &Visitor, email: &str, invitation: &Invitation) -> Response {
             p { a href=(Tab::Members.path()) { "Done" } }
         }
     };
-    Tab::Members.page(visitor, StatusCode::OK, &content)
+    Tab::Members.page(visitor, None, &content)
 }
 
 pub(super) async fn change_role(
@@ -328,7 +350,7 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let member = find(&visitor, &id).await?;
-    if form.filled("confirm") != Some(member.email.as_str()) {
+    if !form.confirms(&member.email) {
         let text = "The address that was typed is not that of the member: nothing was removed";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
         let (asked, draft) = (Asked::default(), Draft::default());

@@ -13,11 +13,11 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use http::StatusCode;
 use maud::{Markup, html};
 use web::auth::ScopeName;
 
 use crate::{
+    failure::Failure,
     state::ConsoleState,
     view::{self, Entry},
     visitor::Visitor,
@@ -59,8 +59,8 @@ impl Tab {
         }
     }
 
-    /// The page with this tab.
-    fn page(self, visitor: &Visitor, status: StatusCode, content: &Markup) -> Response {
+    /// The page with this tab, and with the status of what was refused.
+    fn page(self, visitor: &Visitor, refused: Option<&Failure>, content: &Markup) -> Response {
         let tabs = Self::ALL.map(|tab| view::Tab {
             label: tab.label(),
             href: tab.path().to_owned(),
@@ -71,7 +71,7 @@ impl Tab {
             (view::tabs("Settings", &tabs))
             (content)
         };
-        visitor.page_with(status, &ENTRY, &format!("{} · Settings", self.label()), &content)
+        visitor.page_after(refused, &ENTRY, &format!("{} · Settings", self.label()), &content)
     }
 }
 

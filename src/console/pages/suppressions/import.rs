@@ -198,7 +198,7 @@ pub(super) async fn import(
     }
     let faults = match check(&visitor, channel, &lines).await {
         Ok(faults) => faults,
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             let refusal = Refusal { failure: Some(failure), ..Refusal::default() };
             return page(&visitor, &form, &refusal);
         }
@@ -210,7 +210,10 @@ pub(super) async fn import(
     let mut sum = Imported::default();
     match send_all(&visitor, channel, &lines, &mut sum).await {
         Ok(()) => Ok(outcome(&visitor, channel, &sum, None)),
-        Err(failure) if sum.received == 0 => Err(failure),
+        Err(failure) if sum.received == 0 => {
+            let refusal = Refusal { failure: Some(failure), ..Refusal::default() };
+            page(&visitor, &form, &refusal)
+        }
         // Rows that are there already are skipped, so the whole file can be sent once more.
         Err(failure) => Ok(outcome(&visitor, channel, &sum, Some(&failure))),
     }

@@ -76,7 +76,7 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response>
             let notice = format!("{} is suppressed.", added.identifier());
             Ok(visitor.done(&ledger_path(channel), &notice))
         }
-        Err(failure) if failure.is_of_fields() => {
+        Err(failure) if failure.keeps_form() => {
             page(&visitor, &Asked::of(channel), &added, Some(&failure)).await
         }
         Err(failure) => Err(failure),
@@ -108,10 +108,9 @@ async fn page(
         } @else {
             (Failure::missing_scope(to_read(channel).as_str()).card("Suppressions"))
         }
-        @if visitor.may(to_write(channel)) { (add::form(visitor, channel, added, failure).await) }
+        @if visitor.may(to_write(channel)) || failure.is_some() { (add::form(visitor, channel, added, failure).await) }
     };
-    let status = failure.map_or(StatusCode::OK, |failure| failure.status);
-    Ok(visitor.page_with(status, &ENTRY, ENTRY.name, &content))
+    Ok(visitor.page_after(failure, &ENTRY, ENTRY.name, &content))
 }
 
 async fn rows(visitor: &Visitor, asked: &Asked, channel: &str) -> Markup {
@@ -304,7 +303,7 @@ pub(super) async fn remove(
     form: Form,
 ) -> PageResult<Response> {
     let channel = channel_of(&visitor, &channel)?;
-    if form.filled("confirm") != Some(identifier.trim()) {
+    if !form.confirms(&identifier) {
         let text = "What was typed is not the identifier: nothing was removed";
         return Err(Failure::new(StatusCode::BAD_REQUEST, text));
     }

@@ -1,0 +1,204 @@
+//! What was typed into a form whose session ends before it is sent: it is there again after signing in.
+
+use console::sign_in::{self, NewLink};
+use kernel::Clock;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::kit::{Person, link};
+use crate::kit::{BrowserTab, Workspace, server};
+
+const NEW: &str = "/console/campaigns/new";
+const NOTE: &str = "What was typed here and not saved was put back.";
+
+/// Opens a page of the server.
+async fn go(tab: &BrowserTab, path: &str) {
+    tab.go(&format!("{}{path}", server().url)).await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
+}
+
+async fn sign_in(tab: &BrowserTab, workspace: &Workspace) {
+    tab.go(link(workspace, "*").await.as_str()).await;
+}
+
+/// A link that signs another person in.
+async fn link_of(workspace: &Workspace, actor: &str) -> Url {
+    let (db, now) = (server().db(), Clock::system().now());
+    let base = Url::parse(&server().url).unwrap();
+    let scopes = "*".parse().unwrap();
+    let new = NewLink { workspace: workspace.id, actor: actor.to_owned(), scopes };
+    let create = async move { sign_in::create_link(&db, now, &base, &new).await.unwrap() };
+    server().on(create).await
+}
+
+/// Ends the sessions of all others of the workspace.
+async fn end_sessions(workspace: &Workspace) {
+    let other = Person::signed_in(workspace, "settings:*").await;
+    let page = other.get("/console/settings/members").await;
+    for part in page.text.split("/console/settings/sessions/").skip(1) {
+        let id = part.split("/revoke").next().unwrap();
+        let seen = other.post(&format!("/console/settings/sessions/{id}/revoke"), &[]).await;
+        assert_eq!(seen.status, 303, "{}", seen.text);
+    }
+}
+
+/// Types into fields by their ids, and waits for what a choice brings.
+async fn fill(tab: &BrowserTab, fields: &[(&str, &str)]) {
+    for (id, text) in fields {
+        let (id, text) = (json!(id), json!(text));
+        tab.value(&format!(
+            "(() => {{ const field = document.getElementById({id}); field.value = {text};\
+             field.dispatchEvent(new Event('change', {{bubbles: true}})); return true; }})()"
+        ))
+        .await;
+        tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
+    }
+}
+
+async fn text_of(tab: &BrowserTab, id: &str) -> Value {
+    tab.value(&format!("document.getElementById({}).value", json!(id))).await
+}
+
+/// Types a campaign with two variants, and sends it after its session has ended.
+async fn lose(tab: &BrowserTab, workspace: &Workspace) {
+    go(tab, NEW).await;
+    fill(tab, &[("name", "March"), ("channel", "sms"), ("variants[0].message.body", "Hi <b>")])
+        .await;
+    tab.click("button.button[value=add-variant]").await;
+    tab.until("document.getElementById('variants[1].message.body')").await;
+    fill(tab, &[("variants[1].message.body", "Hello")]).await;
+    end_sessions(workspace).await;
+    tab.click("button.primary[value=save]").await;
+    tab.until("location.pathname === '/console/login'").await;
+}
+
+#[tokio::test]
+async fn a_campaign_whose_session_ended_is_there_again_after_signing_in() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!(
+                "SKIPPED a_campaign_whose_session_ended_is_there_again_after_signing_in: {reason}"
+            );
+        }
+    };
+    let workspace = Workspace::new().await;
+    sign_in(&tab, &workspace).await;
+    lose(&tab, &workspace).await;
+    sign_in(&tab, &workspace).await;
+    go(&tab, "/console").await;
+    go(&tab, NEW).await;
+    tab.until("document.getElementById('variants[1].message.body')").await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
+    for (id, text) in [
+        ("name", "March"),
+        ("variants[0].message.body", "Hi <b>"),
+        ("variants[1].message.body", "Hello"),
+    ] {
+        assert_eq!(text_of(&tab, id).await, text, "{id}");
+    }
+    assert!(tab.text().await.contains(NOTE), "{}", tab.text().await);
+    // Neither secrets nor what belongs to the ended session are kept.
+    let kept = tab.value("sessionStorage.getItem('millrace-kept')").await;
+    let kept = kept.as_str().unwrap();
+    assert!(
+        kept.contains("March") && !kept.contains("csrf_token") && !kept.contains("\"once\""),
+        "{kept}"
+    );
+    fill(&tab, &[("variants[0].weight", "50"), ("variants[1].weight", "50")]).await;
+    tab.click("button.primary[value=save]").await;
+    tab.until("location.pathname.startsWith('/console/campaigns/') && location.pathname !== '/console/campaigns/new'").await;
+    let page = workspace.api.get("/campaigns", 200).await.json();
+    assert_eq!(
+        (&page["pagination"]["total"], &page["data"][0]["name"]),
+        (&json!(1), &json!("March"))
+    );
+    // What is saved is not put back.
+    assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
+    go(&tab, NEW).await;
+    assert_eq!(text_of(&tab, "name").await, "");
+    assert!(!tab.text().await.contains(NOTE));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_was_typed_is_put_back_for_the_same_person_until_it_is_dropped() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!(
+                "SKIPPED what_was_typed_is_put_back_for_the_same_person_until_it_is_dropped: {reason}"
+            );
+        }
+    };
+    let workspace = Workspace::new().await;
+    let list = workspace.api.post("/lists", &json!({"name": "News"}), 201).await.json();
+    let page = format!("/console/lists/{}", list["id"].as_str().unwrap());
+    let settings = format!("{page}?tab=settings");
+    let lose_settings = async || {
+        sign_in(&tab, &workspace).await;
+        go(&tab, &settings).await;
+        tab.value("document.getElementById('isPublic-yes').checked = false").await;
+        fill(&tab, &[("description", "Twice a month")]).await;
+        end_sessions(&workspace).await;
+        tab.click("main .primary").await;
+        tab.until("location.pathname === '/console/login'").await;
+    };
+    lose_settings().await;
+    sign_in(&tab, &workspace).await;
+    go(&tab, &settings).await;
+    assert_eq!(text_of(&tab, "description").await, "Twice a month");
+    assert_eq!(tab.value("document.getElementById('isPublic-yes').checked").await, false);
+    // Another form of the same list has nothing of it.
+    go(&tab, &page).await;
+    assert_eq!(text_of(&tab, "people").await, "");
+    go(&tab, &settings).await;
+    tab.value("window.isBefore = true").await;
+    tab.click("main .alert button").await;
+    tab.until("!window.isBefore && document.readyState === 'complete'").await;
+    assert_eq!(text_of(&tab, "description").await, "");
+    assert!(!tab.text().await.contains(NOTE));
+
+    // Another person does not see it, and it is gone from the tab.
+    lose_settings().await;
+    tab.go(link_of(&workspace, "bob@example.test").await.as_str()).await;
+    go(&tab, &settings).await;
+    assert_eq!(text_of(&tab, "description").await, "");
+    assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
+
+    // So is all after signing out.
+    lose_settings().await;
+    sign_in(&tab, &workspace).await;
+    go(&tab, &settings).await;
+    assert_eq!(text_of(&tab, "description").await, "Twice a month");
+    tab.click(".sign-out button").await;
+    tab.until("location.pathname === '/console/login'").await;
+    assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_form_is_sent_once_although_its_button_is_pressed_twice() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!(
+                "SKIPPED a_form_is_sent_once_although_its_button_is_pressed_twice: {reason}"
+            );
+        }
+    };
+    let workspace = Workspace::new().await;
+    sign_in(&tab, &workspace).await;
+    go(&tab, "/console/segments/new").await;
+    fill(&tab, &[("name", "Twice"), ("g0.r0.field", "plan"), ("g0.r0.value", "pro")]).await;
+    // The second press comes before the page of the answer, as of a double click.
+    tab.value(
+        "(() => { const button = document.querySelector('button.primary[value=save]');\
+         button.click(); button.click(); return true; })()",
+    )
+    .await;
+    tab.until("document.querySelector('#toasts .toast')?.textContent === 'Twice was saved.'").await;
+    let page = workspace.api.get("/segments", 200).await.json();
+    assert_eq!(page["pagination"]["total"], 1);
+    assert_eq!(tab.errors(), [""; 0]);
+}

@@ -180,7 +180,7 @@ pub(super) fn confirmations(visitor: &Visitor, campaign: &Campaign) -> Markup {
                             explanation: question.explanation,
                             name: view::confirmable(&campaign.name, &campaign.id),
                             action: &action.address(campaign),
-                            csrf: visitor.csrf(),
+                            hidden: &visitor.csrf_field(),
                         }))
                     }
                 }

@@ -22,17 +22,18 @@ pub struct Confirmation<'c> {
     /// What is to be typed: see [`confirmable`](super::confirmable). The server compares the field `confirm` with it.
     pub name: &'c str,
     pub action: &'c str,
-    pub csrf: &'c str,
+    /// The hidden fields of every form.
+    pub hidden: &'c Markup,
 }
 
 /// The button and its dialog. Without scripts the dialog stands open.
 pub fn confirm_by_name(confirmation: &Confirmation<'_>) -> Markup {
-    let Confirmation { id, button, title, explanation, name, action, csrf } = *confirmation;
+    let Confirmation { id, button, title, explanation, name, action, hidden } = *confirmation;
     let field = format!("{id}-name");
     let form = html! {
         p { (explanation) }
         form method="post" action=(action) {
-            input type="hidden" name="csrf_token" value=(csrf);
+            (hidden)
             div class="field" {
                 label for=(field) { "Type " strong { bdi { (name) } } " to confirm" }
                 input id=(field) name="confirm" type="text" required autocomplete="off"

@@ -130,7 +130,7 @@ async fn while_locked<T>(
     let work = async {
         is_locked.await.unwrap();
         let done = work.await;
-        drop(release.send(()));
+        release.send(()).unwrap();
         done
     };
     tokio::join!(holder, work).1

@@ -173,3 +173,21 @@ async fn a_form_that_was_refused_can_be_sent_again() {
     workspace.api.send(deleted, 204).await;
     assert_eq!(person.post("/console/segments", &fields).await.status, 303);
 }
+
+#[tokio::test]
+async fn a_person_is_exported_and_erased_once() {
+    let workspace = crate::privacy::workspace().await;
+    let person = Person::signed_in(&workspace, "users:read,users:delete").await;
+    for (name, does, fields, requests) in [
+        ("ann", "export", &[][..], 1),
+        ("bob", "erase?events=delete", &[("confirm", "bob")], 2),
+        ("cy", "delete", &[("confirm", "cy")], 2),
+    ] {
+        let made = workspace.api.post("/users", &json!({"externalId": name}), 201).await.json();
+        let page = format!("/console/people/{}", made["id"].as_str().unwrap());
+        for seen in sent(&person, &format!("{page}/{does}"), fields).await {
+            assert_eq!(seen.status, 303, "{does}: {}", seen.text);
+        }
+        assert_eq!(total(&workspace, "/privacy/requests").await, requests, "{does}");
+    }
+}

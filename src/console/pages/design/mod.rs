@@ -72,7 +72,7 @@ fn pieces(visitor: &Visitor) -> Markup {
             (view::confirm_by_name(&Confirmation {
                 id: "delete-example", button: "Delete…", title: "Delete Ann?",
                 explanation: "This cannot be undone.", name: "Ann", action: ENTRY.path,
-                csrf: visitor.csrf(),
+                hidden: &visitor.csrf_field(),
             }))
         },
     )

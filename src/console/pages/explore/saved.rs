@@ -158,7 +158,7 @@ fn deletion(visitor: &Visitor, saved: &Saved) -> Markup {
         explanation: "Links to it will lead nowhere.",
         name: view::confirmable(&saved.name, &saved.id),
         action: &format!("/console/explore/delete?insight={}", saved.id),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }
 

@@ -212,7 +212,7 @@ fn archiving(visitor: &Visitor, list: &List) -> Markup {
         explanation: "Nothing is sent to it any more. Its memberships are kept, and it can be restored.",
         name: view::confirmable(&list.name, &list.id),
         action: &format!("{}/archive", list.path()),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }
 

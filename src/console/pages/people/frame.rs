@@ -84,6 +84,6 @@ fn deletion(visitor: &Visitor, profile: &Profile, name: &str) -> Markup {
         explanation: "The profile goes into the recycle bin and gets no more messages. Its events stay.",
         name: view::confirmable(name, &profile.id),
         action: &format!("{}/delete", profile.path()),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }

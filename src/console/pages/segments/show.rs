@@ -277,7 +277,7 @@ fn deletion(visitor: &Visitor, segment: &Segment) -> Markup {
         explanation: "Its people stay. A segment that a campaign or another segment uses is not deleted.",
         name: view::confirmable(&segment.name, &segment.id),
         action: &format!("{}/delete", segment.path()),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }
 

@@ -125,7 +125,7 @@ fn card(visitor: &Visitor, domain: &Domain) -> Markup {
                     explanation: "No more email is sent from it.",
                     name: &domain.name,
                     action: &address("delete"),
-                    csrf: visitor.csrf(),
+                    hidden: &visitor.csrf_field(),
                 }))
             }
         }

@@ -180,7 +180,7 @@ fn revocation(visitor: &Visitor, key: &Key) -> Markup {
         explanation: "What uses it is refused within a second. This cannot be undone.",
         name: key.title(),
         action: &revoke_path(&key.id),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }
 

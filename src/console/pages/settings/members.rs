@@ -253,7 +253,7 @@ fn actions(visitor: &Visitor, member: &Member) -> Markup {
                 explanation: "Their sessions end at once.",
                 name: &member.email,
                 action: &address(member, "delete"),
-                csrf: visitor.csrf(),
+                hidden: &visitor.csrf_field(),
             }))
         }
     }

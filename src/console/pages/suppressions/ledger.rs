@@ -282,7 +282,7 @@ fn removal(visitor: &Visitor, channel: &str, identifier: &str) -> Markup {
                       when it is repeated.",
         name: identifier,
         action: &format!("{REMOVE}?{query}"),
-        csrf: visitor.csrf(),
+        hidden: &visitor.csrf_field(),
     })
 }
 

@@ -72,19 +72,14 @@ impl Passwords {
         self.blocking(move || hash(&password)).await?
     }
 
-    /// Whether a password is the one with this hash; without a hash it takes as long, and is not.
-    pub(crate) async fn is_of(&self, password: SecretString, hash: Option<String>) -> Result<bool> {
-        self.blocking(move || {
-            let is_known = hash.is_some();
-            let hash = hash.or_else(|| OF_NO_MEMBER.clone()).unwrap_or_default();
-            let same = PasswordHash::new(&hash).is_ok_and(|hash| {
-                Argon2::default()
-                    .verify_password(password.expose_secret().as_bytes(), &hash)
-                    .is_ok()
-            });
-            same && is_known
-        })
-        .await
+    /// Which of these hashes is the first that is a password's; without a hash it takes as long, and is none. They are compared
+    /// in one turn: without a turn nothing was compared.
+    pub(crate) async fn first_of(
+        &self,
+        password: SecretString,
+        hashes: Vec<Option<String>>,
+    ) -> Result<Option<usize>> {
+        self.blocking(move || hashes.into_iter().position(|hash| is_of(&password, hash))).await
     }
 
     async fn blocking<T: Send + 'static>(
@@ -92,13 +87,22 @@ impl Passwords {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
         let busy = || Error::Unavailable {
-            what: "too many people are signing in",
+            what: "Too many people are signing in",
             retry_after: Some(self.wait_max),
         };
         let turn = tokio::time::timeout(self.wait_max, self.turns.acquire()).await;
         let _permit = turn.map_err(|_| busy())?.map_err(|_| busy())?;
         Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)?)
     }
+}
+
+fn is_of(password: &SecretString, hash: Option<String>) -> bool {
+    let is_known = hash.is_some();
+    let hash = hash.or_else(|| OF_NO_MEMBER.clone()).unwrap_or_default();
+    let same = PasswordHash::new(&hash).is_ok_and(|hash| {
+        Argon2::default().verify_password(password.expose_secret().as_bytes(), &hash).is_ok()
+    });
+    same && is_known
 }
 
 fn hash(password: &SecretString) -> Result<String> {
@@ -134,18 +138,19 @@ mod tests {
         let passwords = Passwords::default();
         let hash = passwords.hashed(secret("correct horse battery")).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert!(
-            passwords.is_of(secret("correct horse battery"), Some(hash.clone())).await.unwrap()
-        );
-        assert!(
-            !passwords.is_of(secret("correct horse batterY"), Some(hash.clone())).await.unwrap()
-        );
+        let first_of = async |password: &str, hashes: &[Option<String>]| {
+            passwords.first_of(secret(password), hashes.to_vec()).await.unwrap()
+        };
+        let known = Some(hash.clone());
+        assert_eq!(first_of("correct horse battery", &[known.clone()]).await, Some(0));
+        assert_eq!(first_of("correct horse battery", &[None, known.clone()]).await, Some(1));
+        assert_eq!(first_of("correct horse batterY", &[None, known]).await, None);
         assert_ne!(
             passwords.hashed(secret("correct horse battery")).await.unwrap(),
             hash,
             "salted"
         );
-        assert!(!passwords.is_of(secret("a password that is no one's"), None).await.unwrap());
+        assert_eq!(first_of("a password that is no one's", &[None]).await, None);
     }
 
     #[tokio::test]

@@ -50,7 +50,7 @@ pub struct Attempt {
 /// The member with this address and password.
 ///
 /// # Errors
-/// When the store fails.
+/// When the store fails, or too many people sign in. A wrong password is none.
 pub async fn by_password(
     pool: &PgPool,
     passwords: &Passwords,
@@ -62,16 +62,15 @@ pub async fn by_password(
         Ok(email) => store::of_email(pool, email.as_str(), workspace.as_deref()).await?,
         Err(_) => Vec::new(),
     };
-    if memberships.is_empty() {
-        passwords.is_of(password, None).await?;
-        return Ok(None);
+    let mut hashes: Vec<_> = memberships.iter().map(|it| it.password_hash.clone()).collect();
+    if hashes.is_empty() {
+        hashes.push(None);
     }
-    for membership in &memberships {
-        if passwords.is_of(password.clone(), membership.password_hash.clone()).await? {
-            return signed_in(pool, now, membership).await.map(Some);
-        }
+    let first = passwords.first_of(password, hashes).await?;
+    match first.and_then(|at| memberships.get(at)) {
+        Some(membership) => signed_in(pool, now, membership).await.map(Some),
+        None => Ok(None),
     }
-    Ok(None)
 }
 
 async fn signed_in(pool: &PgPool, now: Timestamp, membership: &Membership) -> Result<SigningIn> {

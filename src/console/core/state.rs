@@ -6,7 +6,7 @@ use axum::extract::FromRef;
 use members::{Passwords, openid::OpenId};
 use web::{
     Services,
-    http::{BodyBudget, TrustedProxies, failures::FailureRate},
+    http::{BodyBudget, TrustedProxies, attempts::AttemptRate, failures::FailureRate},
 };
 
 use crate::{
@@ -39,7 +39,7 @@ struct Inner {
     url: String,
     /// Whether people come by HTTPS, so that cookies may be limited to it.
     is_secure: bool,
-    sign_in_failures: FailureRate,
+    sign_in_attempts: AttemptRate,
     session_failures: FailureRate,
     entries: Vec<Entry>,
     openid: Option<Arc<OpenId>>,
@@ -68,7 +68,7 @@ impl ConsoleState {
             services,
             url: public_url.as_str().trim_end_matches('/').to_owned(),
             is_secure: public_url.scheme() == "https",
-            sign_in_failures: FailureRate::per_minute("console_sign_in", SIGN_IN_FAILURES),
+            sign_in_attempts: AttemptRate::per_minute("console_sign_in", SIGN_IN_FAILURES),
             session_failures: FailureRate::per_minute("console_session", SESSION_FAILURES),
             entries,
             openid,
@@ -115,8 +115,8 @@ impl ConsoleState {
         &self.0.url
     }
 
-    pub fn sign_in_failures(&self) -> &FailureRate {
-        &self.0.sign_in_failures
+    pub fn sign_in_attempts(&self) -> &AttemptRate {
+        &self.0.sign_in_attempts
     }
 
     /// The OpenID provider, where there is one.

@@ -1,7 +1,8 @@
 //! Members: made over the API and in the console, with a link that sets a password, and a role.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Instant};
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use url::Url;
@@ -191,6 +192,27 @@ async fn a_peer_has_five_wrong_passwords() {
         .header("content-type", "application/x-www-form-urlencoded")
         .body(format!("email={email}&password={PASSWORD}"));
     assert_eq!(at(9).send(request).await.status, 403, "of another site");
+}
+
+#[tokio::test]
+async fn a_peer_has_five_wrong_passwords_also_where_they_come_at_once() {
+    let workspace = Workspace::new().await;
+    let email = address_of("ann");
+    let (_, url) = member(&workspace, &email, "owner").await;
+    let person = at(11);
+    assert_eq!(set_password(&person, &url, PASSWORD).await.status, 303);
+    // Those that succeed are given back.
+    for _ in 0..7 {
+        assert_eq!(sign_in(&person, &email, PASSWORD).await.status, 303);
+    }
+    let began = Instant::now();
+    let seen = join_all((0..50).map(|_| sign_in(&person, &email, "wrong"))).await;
+    let with = |status: u16| seen.iter().filter(|it| it.status.as_u16() == status).count();
+    // One returns every 12 seconds. On a busy machine some wait too long for a turn, and have not tried.
+    let most = 5 + usize::try_from(began.elapsed().as_secs() / 12).unwrap();
+    assert!((1..=most).contains(&with(401)), "{} of {most}", with(401));
+    assert_eq!(with(401) + with(429) + with(503), 50);
+    assert!(with(429) > 0, "{} had to wait", with(503));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod serve;
 mod status;
 mod upserted;
 
+pub mod attempts;
 pub mod failures;
 pub mod health;
 pub mod openapi;

@@ -13,7 +13,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::form_urlencoded;
 
 use super::{openid, pages, prefetch::is_prefetch, request::SignInRequest, sessions};
-use crate::{failure::PageResult, form::Form, state::ConsoleState};
+use crate::{
+    failure::{Failure, PageResult},
+    form::Form,
+    state::ConsoleState,
+};
 
 /// Longest token that is looked up, in bytes.
 const TOKEN_BYTES_MAX: usize = 256;
@@ -94,9 +98,10 @@ async fn by_password(
     asked: &SignInRequest,
     form: &Form,
 ) -> PageResult<Response> {
-    if let Some(refused) = asked.refusal(state) {
-        return Ok(refused);
-    }
+    let begun = match asked.begin(state) {
+        Ok(begun) => begun,
+        Err(refused) => return Ok(pages::too_many(&refused)),
+    };
     let typed = pages::Typed {
         email: form.filled("email").unwrap_or_default(),
         workspace: form.filled("workspace").unwrap_or_default(),
@@ -107,12 +112,24 @@ async fn by_password(
         workspace: form.filled("workspace").map(str::to_owned),
     };
     let services = state.services();
-    let found = sign_in::by_password(services.db(), state.passwords(), now(state), attempt).await?;
-    if let Some(member) = found {
-        return asked.sign_in(state, &member).await;
+    match sign_in::by_password(services.db(), state.passwords(), now(state), attempt).await {
+        Ok(Some(member)) => {
+            begun.give_back();
+            asked.sign_in(state, &member).await
+        }
+        Ok(None) => {
+            drop(begun);
+            Ok(pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NO_PASSWORD)))
+        }
+        Err(error) => {
+            begun.give_back();
+            let failure = Failure::from(error);
+            if failure.status == StatusCode::SERVICE_UNAVAILABLE {
+                return Ok(pages::login_later(state, &typed, &failure));
+            }
+            Err(failure)
+        }
     }
-    asked.failed(state);
-    Ok(pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NO_PASSWORD)))
 }
 
 /// The page on which an invited member sets a password.
@@ -137,12 +154,14 @@ async fn invitation(
 ) -> PageResult<Response> {
     match sign_in::invited(state.services().db(), now(state), token).await? {
         Some(invited) => Ok(pages::password(status, &invited, token, fault)),
-        None => Ok(not_invited(state, asked)),
+        None => {
+            asked.failed(state);
+            Ok(not_invited(state))
+        }
     }
 }
 
-fn not_invited(state: &ConsoleState, asked: &SignInRequest) -> Response {
-    asked.failed(state);
+fn not_invited(state: &ConsoleState) -> Response {
     let typed = pages::Typed::default();
     pages::login(state, StatusCode::UNAUTHORIZED, &typed, Some(NOT_INVITED))
 }
@@ -153,19 +172,30 @@ async fn set_password(
     request: Request,
 ) -> PageResult<Response> {
     let form = asked.form(&state, request).await?;
-    if let Some(refused) = asked.refusal(&state) {
-        return Ok(refused);
-    }
+    let begun = match asked.begin(&state) {
+        Ok(begun) => begun,
+        Err(refused) => return Ok(pages::too_many(&refused)),
+    };
     let token = SecretString::from(form.text("token").unwrap_or_default());
     let new = form.text("password").unwrap_or_default().into();
     let choice = PasswordChoice { token: token.clone(), new };
     let services = state.services();
-    match sign_in::set_password(services.db(), state.passwords(), now(&state), choice).await? {
-        PasswordSet::Done(member) => asked.sign_in(&state, &member).await,
-        PasswordSet::Refused(fault) => {
+    let set = sign_in::set_password(services.db(), state.passwords(), now(&state), choice).await;
+    if !matches!(set, Ok(PasswordSet::NotInvited)) {
+        begun.give_back();
+    }
+    match set.map_err(Failure::from) {
+        Ok(PasswordSet::Done(member)) => asked.sign_in(&state, &member).await,
+        Ok(PasswordSet::Refused(fault)) => {
             let (status, fault) = (StatusCode::BAD_REQUEST, fault.to_string());
             invitation(&state, &asked, &token, status, Some(&fault)).await
         }
-        PasswordSet::NotInvited => Ok(not_invited(&state, &asked)),
+        Ok(PasswordSet::NotInvited) => Ok(not_invited(&state)),
+        Err(failure) if failure.status == StatusCode::SERVICE_UNAVAILABLE => {
+            let (status, problem) = (failure.status, pages::try_again(&failure));
+            let page = invitation(&state, &asked, &token, status, Some(&problem)).await?;
+            Ok(failure.hint(page))
+        }
+        Err(failure) => Err(failure),
     }
 }

@@ -4,10 +4,11 @@ use axum::response::Response;
 use http::{StatusCode, header::RETRY_AFTER};
 use kernel::Error;
 use maud::{Markup, html};
-use members::{PASSWORD_CHARS, sign_in::Invited};
+use members::{PASSWORD_CHARS, openid::OpenId, sign_in::Invited};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
+    failure::Failure,
     state::ConsoleState,
     view::{self, Field, Kind},
 };
@@ -55,11 +56,30 @@ pub(super) fn login(
     typed: &Typed<'_>,
     problem: Option<&str>,
 ) -> Response {
-    let content = html! {
+    page(status, &ways(state.openid().map(OpenId::host), typed, problem))
+}
+
+/// The ways to sign in, where none can be taken at the moment. What was typed stays.
+pub(super) fn login_later(state: &ConsoleState, typed: &Typed<'_>, failure: &Failure) -> Response {
+    later(state.openid().map(OpenId::host), typed, failure)
+}
+
+/// The text for people whose attempt was not looked at.
+pub(super) fn try_again(failure: &Failure) -> String {
+    format!("{}. Try again in a moment.", failure.text())
+}
+
+fn later(provider: Option<&str>, typed: &Typed<'_>, failure: &Failure) -> Response {
+    let content = ways(provider, typed, Some(&try_again(failure)));
+    failure.hint(page(failure.status, &content))
+}
+
+fn ways(provider: Option<&str>, typed: &Typed<'_>, problem: Option<&str>) -> Markup {
+    html! {
         h1 { "Sign in" }
         @if let Some(problem) = problem { (view::alert(problem)) }
-        @if let Some(provider) = state.openid() {
-            p { a class="button" href=(crate::OPENID) { "Sign in with " (provider.host()) } }
+        @if let Some(host) = provider {
+            p { a class="button" href=(crate::OPENID) { "Sign in with " (host) } }
         }
         form method="post" action=(crate::SIGN_IN) {
             (view::field(&Field::text("email", "Email address", typed.email).of(Kind::Email).required()))
@@ -76,8 +96,7 @@ pub(super) fn login(
             code { "events:read,users:read" } ". A new or forgotten password is set by a link that a colleague makes "
             "under Settings, Members."
         }
-    };
-    page(status, &content)
+    }
 }
 
 /// The form of an invited member.
@@ -101,4 +120,35 @@ pub(super) fn password(
         }
     };
     view::bare_page(status, "Set your password", &content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::body;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_has_to_try_again_types_the_address_once() {
+        let typed = Typed { email: "ann@example.test", workspace: "shop & co" };
+        let busy = Error::Unavailable {
+            what: "Too many people are signing in",
+            retry_after: Some(Duration::from_secs(5)),
+        };
+        let response = later(Some("id.example.test"), &typed, &Failure::from(busy));
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[RETRY_AFTER], "5");
+        let text = body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let text = std::str::from_utf8(&text).unwrap();
+        for kept in [
+            "value=\"ann@example.test\"",
+            "value=\"shop &amp; co\"",
+            "Too many people are signing in. Try again in a moment.",
+        ] {
+            assert!(text.contains(kept), "no {kept}: {text}");
+        }
+        assert!(!text.contains("acknowledged"), "{text}");
+    }
 }

@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderMap, StatusCode, header::SET_COOKIE, request::Parts};
 use members::sign_in::SigningIn;
 use secrecy::{ExposeSecret as _, SecretString};
-use web::http::{Client, FormBody, Requester};
+use web::http::{Client, FormBody, Requester, attempts::BegunAttempt};
 
 use super::{
     cookies::{Cookies, SESSION_COOKIE, WANTED_COOKIE, forget, set_cookie},
@@ -53,13 +53,18 @@ impl SignInRequest {
 
     /// The answer to peers that have failed too often.
     pub(super) fn refusal(&self, state: &ConsoleState) -> Option<Response> {
-        let refused = state.sign_in_failures().check(self.client).err()?;
+        let refused = state.sign_in_attempts().check(self.client).err()?;
         Some(pages::too_many(&refused))
+    }
+
+    /// Begins an attempt by a secret that can be guessed. It counts unless it is given back, also while others are in flight.
+    pub(super) fn begin(&self, state: &ConsoleState) -> kernel::Result<BegunAttempt> {
+        state.sign_in_attempts().begin(self.client)
     }
 
     /// Counts an attempt that failed.
     pub(super) fn failed(&self, state: &ConsoleState) {
-        state.sign_in_failures().count(self.client);
+        state.sign_in_attempts().count(self.client);
     }
 
     /// Begins the session of a member.

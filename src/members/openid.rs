@@ -1,7 +1,7 @@
 //! Accounts at an OpenID provider: the authorization code flow with PKCE.
 //!
-//! Source: OpenID Connect Core 1.0, section 3.1; Discovery 1.0; RFC 7636. The library checks signature, issuer, audience,
-//! expiry and nonce of the ID token.
+//! Source: OpenID Connect Core 1.0, sections 3.1 and 5.3; Discovery 1.0; RFC 7636. The library checks signature, issuer,
+//! audience, expiry and nonce of the ID token, and that UserInfo is about the same account.
 
 use std::{
     fmt,
@@ -12,12 +12,14 @@ use std::{
 
 use kernel::{Clock, EmailAddress};
 use openidconnect::{
-    AsyncHttpClient, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId, ClientSecret,
-    CsrfToken, EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IssuerUrl,
-    Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse as _,
+    AccessToken, AsyncHttpClient, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId,
+    ClientSecret, CsrfToken, EndUserEmail, EndpointMaybeSet, EndpointNotSet, EndpointSet,
+    HttpRequest, HttpResponse, IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge,
+    PkceCodeVerifier, RedirectUrl, Scope, SubjectIdentifier, TokenResponse as _, UserInfoError,
     core::{
         CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreIdToken, CoreIdTokenClaims,
         CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata, CoreTokenResponse,
+        CoreUserInfoClaims,
     },
 };
 use secrecy::{ExposeSecret as _, SecretString};
@@ -206,7 +208,32 @@ impl OpenId {
             claims => claims.cloned(),
         };
         let claims = claims.map_err(|fault| OpenIdFault::Refused(fault.to_string()))?;
-        Ok(self.account(&claims))
+        let subject = claims.subject().clone();
+        let email = match claims.email() {
+            Some(email) => verified_address(Some(email), claims.email_verified()),
+            None => self.address_of(&client, tokens.access_token(), &subject).await?,
+        };
+        let issuer = self.issuer.as_str().to_owned();
+        Ok(Account { issuer, subject: subject.as_str().to_owned(), email })
+    }
+
+    /// The verified address of an account whose ID token has none, from the provider's UserInfo if there is one.
+    async fn address_of(
+        &self,
+        client: &Client,
+        token: &AccessToken,
+        subject: &SubjectIdentifier,
+    ) -> Result<Option<EmailAddress>, OpenIdFault> {
+        let Ok(request) = client.user_info(token.clone(), Some(subject.clone())) else {
+            return Ok(None);
+        };
+        let answer: Result<CoreUserInfoClaims, _> = request.request_async(&self.calls).await;
+        let claims = answer.map_err(|fault| match fault {
+            UserInfoError::ClaimsVerification(fault) => OpenIdFault::Refused(fault.to_string()),
+            UserInfoError::Request(fault) => provider(&fault),
+            other => provider(&other),
+        })?;
+        Ok(verified_address(claims.email(), claims.email_verified()))
     }
 
     async fn exchange(
@@ -238,17 +265,6 @@ impl OpenId {
         token.claims(&verifier, nonce)
     }
 
-    fn account(&self, claims: &CoreIdTokenClaims) -> Account {
-        let is_verified = claims.email_verified() == Some(true);
-        let email = claims.email().filter(|_| is_verified).and_then(|it| it.parse().ok());
-        let email: Option<EmailAddress> = email;
-        Account {
-            issuer: self.issuer.as_str().to_owned(),
-            subject: claims.subject().as_str().to_owned(),
-            email,
-        }
-    }
-
     /// This server as a client of the provider, by what is known of it for no longer than this.
     async fn client(&self, life: Duration) -> Result<Client, OpenIdFault> {
         let metadata = self.metadata(life).await?;
@@ -276,6 +292,14 @@ impl OpenId {
         *known = Some((Instant::now(), found.clone()));
         Ok(found)
     }
+}
+
+/// An address, if it is one and the provider has verified it.
+fn verified_address(
+    email: Option<&EndUserEmail>,
+    is_verified: Option<bool>,
+) -> Option<EmailAddress> {
+    email.filter(|_| is_verified == Some(true)).and_then(|it| it.parse().ok())
 }
 
 fn provider(fault: &dyn fmt::Display) -> OpenIdFault {

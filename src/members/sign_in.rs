@@ -157,8 +157,20 @@ pub struct Account {
     pub email: Option<EmailAddress>,
 }
 
-/// The member with this account. A member without one gets it at its first sign-in, by the verified address; from then on the
-/// account alone counts, since an address may pass to another person.
+/// Who an account signs in.
+#[derive(Debug)]
+pub enum OfAccount {
+    /// The one member with this account, or that of the workspace that was named.
+    Member(SigningIn),
+    /// It is a member of these workspaces, and none was named; the one used last first.
+    Several(Vec<String>),
+    /// No member has this account.
+    NoMember,
+}
+
+/// The member with this account, of one workspace where it is named. Members without an account get this one by the verified
+/// address, at each sign-in; from then on the account alone counts, since an address may pass to another person. An address
+/// whose members have another account already has passed to another person.
 ///
 /// # Errors
 /// When the store fails.
@@ -166,17 +178,21 @@ pub async fn by_account(
     pool: &PgPool,
     now: Timestamp,
     account: &Account,
-) -> Result<Option<SigningIn>> {
+    workspace: Option<&str>,
+) -> Result<OfAccount> {
     let Account { issuer, subject, email } = account;
-    let mut memberships = store::of_account(pool, issuer, subject).await?;
-    if memberships.is_empty()
-        && let Some(email) = email
-    {
-        store::bind_account(pool, email.as_str(), issuer, subject, now).await?;
-        memberships = store::of_account(pool, issuer, subject).await?;
+    if let Some(email) = email {
+        let mut tx = pool.begin().await?;
+        store::lock_account(&mut tx, email.as_str()).await?;
+        store::bind_account(&mut tx, email.as_str(), issuer, subject, now).await?;
+        tx.commit().await?;
     }
-    match memberships.first() {
-        Some(membership) => signed_in(pool, now, membership).await.map(Some),
-        None => Ok(None),
+    let memberships = store::of_account(pool, issuer, subject, workspace).await?;
+    match memberships.as_slice() {
+        [] => Ok(OfAccount::NoMember),
+        [membership] => signed_in(pool, now, membership).await.map(OfAccount::Member),
+        several => {
+            Ok(OfAccount::Several(several.iter().map(|it| it.workspace_name.clone()).collect()))
+        }
     }
 }

@@ -256,22 +256,24 @@ pub(crate) async fn of_email(
     Ok(rows)
 }
 
-/// The memberships of an account at an OpenID provider, the one used last first.
+/// The memberships of an account at an OpenID provider, of one workspace where it is named; the one used last first.
 pub(crate) async fn of_account(
     pool: &PgPool,
     issuer: &str,
     subject: &str,
+    workspace: Option<&str>,
 ) -> Result<Vec<Membership>> {
     let rows = sqlx::query_as!(
         Membership,
         "select m.workspace_id, w.name as workspace_name, m.id, m.email, m.scopes, m.password_hash
          from member m
          join workspace w on w.id = m.workspace_id
-         where m.oidc_issuer = $1 and m.oidc_subject = $2
+         where m.oidc_issuer = $1 and m.oidc_subject = $2 and ($3::text is null or w.name = $3)
          order by m.signed_in_at desc nulls last, m.created_at
-         limit $3",
+         limit $4",
         issuer,
         subject,
+        workspace,
         MEMBERSHIPS_MAX,
     )
     .fetch_all(pool)
@@ -279,9 +281,20 @@ pub(crate) async fn of_account(
     Ok(rows)
 }
 
-/// Gives the memberships of an address that have no account yet this one.
+/// Lets the memberships of an address get an account one at a time.
+pub(crate) async fn lock_account(tx: &mut PgConnection, email: &str) -> Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtext('millrace.member_account'), hashtext($1)) is null as x",
+        email,
+    )
+    .fetch_one(tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives the memberships of an address that have no account yet this one, unless others of them have another.
 pub(crate) async fn bind_account(
-    pool: &PgPool,
+    tx: &mut PgConnection,
     email: &str,
     issuer: &str,
     subject: &str,
@@ -289,13 +302,17 @@ pub(crate) async fn bind_account(
 ) -> Result<()> {
     sqlx::query!(
         "update member set oidc_issuer = $2, oidc_subject = $3, updated_at = $4
-         where email = $1 and oidc_subject is null",
+         where email = $1 and oidc_subject is null
+             and not exists (
+                 select from member other
+                 where other.email = $1 and other.oidc_subject is not null
+                     and (other.oidc_issuer <> $2 or other.oidc_subject <> $3))",
         email,
         issuer,
         subject,
         now.utc(),
     )
-    .execute(pool)
+    .execute(tx)
     .await?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::{
     kit::{Person, Seen},
-    openid_provider::{Account, CLIENT_ID, CLIENT_SECRET, Fault, Provider},
+    openid_provider::{Account, AddressAt, CLIENT_ID, CLIENT_SECRET, Fault, Provider},
 };
 use crate::kit::{
     BrowserTab, Client, TestServer, WhileUsed, data_dir, eventually, run, settings, unique,
@@ -58,7 +58,11 @@ async fn site() -> Arc<Site> {
 impl Site {
     /// A key of a new workspace.
     async fn workspace(&self) -> Client {
-        let (key, _) = self.server.key(&unique("openid"), "*").await;
+        self.workspace_named(&unique("openid")).await
+    }
+
+    async fn workspace_named(&self, name: &str) -> Client {
+        let (key, _) = self.server.key(name, "*").await;
         Client::new(&self.server.url, Some(&key))
     }
 
@@ -68,14 +72,23 @@ impl Site {
 
     /// Goes to the provider and comes back.
     async fn sign_in(&self, person: &Person, account: Account) -> Seen {
+        self.sign_in_by(person, account, "/console/login/openid").await
+    }
+
+    /// Likewise by an address that names a workspace.
+    async fn sign_in_by(&self, person: &Person, account: Account, address: &str) -> Seen {
         self.provider.sign_in_as(account);
-        let back = self.authorized(person).await;
+        let back = self.authorized_by(person, address).await;
         person.open(&back).await
     }
 
-    /// The address with which the provider leads back.
     async fn authorized(&self, person: &Person) -> Url {
-        let seen = person.get("/console/login/openid").await;
+        self.authorized_by(person, "/console/login/openid").await
+    }
+
+    /// The address with which the provider leads back.
+    async fn authorized_by(&self, person: &Person, address: &str) -> Url {
+        let seen = person.get(address).await;
         assert_eq!(seen.status, 303, "{}", seen.text);
         let browser =
             reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
@@ -95,8 +108,87 @@ fn account(email: &str) -> Account {
         subject: unique("subject"),
         email: email.to_owned(),
         is_verified: true,
+        address_at: AddressAt::IdToken,
         fault: Fault::None,
     }
+}
+
+#[tokio::test]
+async fn a_member_of_two_workspaces_chooses_one() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let email = format!("{}@example.test", unique("ann"));
+    let names = [unique("one"), unique("other")];
+    let ann = account(&email);
+    member(&site.workspace_named(&names[0]).await, &email).await;
+    assert_eq!(site.sign_in(&site.person(100), ann.clone()).await.status, 303);
+    // Made a member of another workspace, with an account already.
+    member(&site.workspace_named(&names[1]).await, &email).await;
+    let person = site.person(101);
+    let seen = site.sign_in(&person, ann.clone()).await;
+    assert_eq!(seen.status, 200, "{}", seen.text);
+    assert!(seen.text.contains("<h1>Choose a workspace</h1>"), "{}", seen.text);
+    assert!(seen.set_cookie("millrace_session").is_none(), "{:?}", seen.headers);
+    for name in &names {
+        let address = format!("/console/login/openid?workspace={name}");
+        assert!(seen.text.contains(&format!("href=\"{address}\"")), "{}", seen.text);
+        assert_eq!(site.sign_in_by(&person, ann.clone(), &address).await.status, 303);
+        let home = person.get("/console").await;
+        assert!(home.text.contains(name), "{}", home.text);
+    }
+    // Of a workspace that is another's there is as much as of none.
+    let theirs = unique("theirs");
+    site.workspace_named(&theirs).await;
+    for name in [theirs, unique("none")] {
+        let address = format!("/console/login/openid?workspace={name}");
+        let seen = site.sign_in_by(&site.person(102), ann.clone(), &address).await;
+        assert_eq!(seen.status, 403);
+        assert!(seen.text.contains("No member of the workspace that was named"), "{}", seen.text);
+    }
+    // The page that signs in passes on the workspace that it was opened for.
+    let login = site.person(102).get("/console/login?workspace=a%20%26%20b").await;
+    assert!(login.text.contains("href=\"/console/login/openid?workspace=a+%26+b\""));
+    assert!(login.text.contains("value=\"a &amp; b\""), "{}", login.text);
+}
+
+#[tokio::test]
+async fn an_address_that_has_passed_to_another_person_makes_them_no_member() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let email = format!("{}@example.test", unique("ann"));
+    let (ann, bob) = (account(&email), account(&email));
+    member(&site.workspace().await, &email).await;
+    assert_eq!(site.sign_in(&site.person(103), ann.clone()).await.status, 303);
+    let api = site.workspace().await;
+    let made = member(&api, &email).await;
+    assert_eq!(site.sign_in(&site.person(104), bob).await.status, 403);
+    let path = format!("/members/{}", made["id"].as_str().unwrap());
+    assert_eq!(api.get(&path, 200).await.json()["hasAccount"], json!(false));
+    // An address that is not verified makes no one a member either.
+    let unverified = Account { is_verified: false, ..ann.clone() };
+    assert_eq!(site.sign_in(&site.person(105), unverified).await.status, 303);
+    assert_eq!(api.get(&path, 200).await.json()["hasAccount"], json!(false));
+    assert_eq!(site.sign_in(&site.person(105), ann).await.status, 200);
+    assert_eq!(api.get(&path, 200).await.json()["hasAccount"], json!(true));
+}
+
+#[tokio::test]
+async fn an_address_that_the_id_token_lacks_is_asked_for() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let email = format!("{}@example.test", unique("ann"));
+    member(&site.workspace().await, &email).await;
+    let ann = Account { address_at: AddressAt::UserInfo, ..account(&email) };
+    for (at, fault, status) in [(106, Fault::OtherSubject, 401), (107, Fault::NoUserInfo, 502)] {
+        let seen = site.sign_in(&site.person(at), Account { fault, ..ann.clone() }).await;
+        assert_eq!(seen.status, status, "{fault:?}: {}", seen.text);
+        assert!(seen.set_cookie("millrace_session").is_none(), "{fault:?}");
+    }
+    let unverified = Account { is_verified: false, ..ann.clone() };
+    assert_eq!(site.sign_in(&site.person(108), unverified).await.status, 403);
+    let person = site.person(109);
+    assert_eq!(site.sign_in(&person, ann).await.status, 303);
+    assert_eq!(person.get("/console/explore").await.status, 200);
 }
 
 #[tokio::test]

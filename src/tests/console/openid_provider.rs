@@ -48,6 +48,18 @@ pub(super) enum Fault {
     Confused,
     /// An answer without a token.
     Missing,
+    /// A UserInfo of another account.
+    OtherSubject,
+    /// A UserInfo that answers with a failure.
+    NoUserInfo,
+}
+
+/// Where the provider says which address an account has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AddressAt {
+    #[default]
+    IdToken,
+    UserInfo,
 }
 
 /// Who signs in next.
@@ -56,6 +68,7 @@ pub(super) struct Account {
     pub(super) subject: String,
     pub(super) email: String,
     pub(super) is_verified: bool,
+    pub(super) address_at: AddressAt,
     pub(super) fault: Fault,
 }
 
@@ -75,6 +88,8 @@ struct Inner {
     issuer: String,
     account: Mutex<Account>,
     attempts: Mutex<HashMap<String, Attempt>>,
+    /// The accounts of the access tokens that were given.
+    given: Mutex<HashMap<String, Account>>,
     /// What the key that is published and signs tokens is made from; it names the key, too.
     seed: AtomicU8,
 }
@@ -94,6 +109,7 @@ impl Provider {
             issuer,
             account: Mutex::default(),
             attempts: Mutex::default(),
+            given: Mutex::default(),
             seed: AtomicU8::new(1),
         };
         let provider = Self(Arc::new(inner));
@@ -102,6 +118,7 @@ impl Provider {
             .route("/keys", get(keys))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
+            .route("/userinfo", get(user_info))
             .with_state(provider.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         provider
@@ -126,13 +143,16 @@ impl Provider {
             if account.fault == fault { wrong.to_owned() } else { right.to_owned() }
         };
         let age = if account.fault == Fault::Expired { 86_400 } else { 0 };
-        let claims = json!({
+        let mut claims = json!({
             "iss": of(Fault::Issuer, "https://other.test", &self.0.issuer),
             "aud": of(Fault::Audience, "other", CLIENT_ID),
             "nonce": of(Fault::Nonce, "other", nonce),
-            "sub": account.subject, "email": account.email, "email_verified": account.is_verified,
-            "iat": now - age, "exp": now - age + 300,
+            "sub": account.subject, "iat": now - age, "exp": now - age + 300,
         });
+        if account.address_at == AddressAt::IdToken {
+            claims["email"] = json!(account.email);
+            claims["email_verified"] = json!(account.is_verified);
+        }
         let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         match account.fault {
             Fault::Unsigned => format!("{}.{}.", part(&json!({"alg": "none"})), part(&claims)),
@@ -158,6 +178,7 @@ async fn discovery(State(Provider(provider)): State<Provider>) -> Json<Value> {
     Json(json!({
         "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
         "token_endpoint": format!("{issuer}/token"), "jwks_uri": format!("{issuer}/keys"),
+        "userinfo_endpoint": format!("{issuer}/userinfo"),
         "response_types_supported": ["code"], "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     }))
@@ -214,9 +235,27 @@ async fn token(
     };
     let Some(attempt) = attempt.filter(fits) else { return refused("invalid_grant") };
     let account = provider.0.account.lock().clone();
-    let mut tokens = json!({"access_token": "unused", "token_type": "Bearer", "expires_in": 300});
+    let access = crate::kit::unique("access");
+    provider.0.given.lock().insert(access.clone(), account.clone());
+    let mut tokens = json!({"access_token": access, "token_type": "Bearer", "expires_in": 300});
     if account.fault != Fault::Missing {
         tokens["id_token"] = json!(provider.id_token(&account, &attempt.nonce));
     }
     (StatusCode::OK, Json(tokens))
+}
+
+async fn user_info(
+    State(provider): State<Provider>,
+    headers: HeaderMap,
+) -> (StatusCode, Json<Value>) {
+    let token = headers["authorization"].to_str().unwrap().strip_prefix("Bearer ").unwrap();
+    let account = provider.0.given.lock()[token].clone();
+    let subject = if account.fault == Fault::OtherSubject { "other" } else { &account.subject };
+    let claims = json!({
+        "sub": subject, "email": account.email, "email_verified": account.is_verified,
+    });
+    match account.fault {
+        Fault::NoUserInfo => (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({}))),
+        _ => (StatusCode::OK, Json(claims)),
+    }
 }

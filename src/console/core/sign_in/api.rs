@@ -10,9 +10,14 @@ use http::{Method, StatusCode};
 use kernel::Timestamp;
 use members::sign_in::{self, Attempt, PasswordChoice, PasswordSet};
 use secrecy::{ExposeSecret as _, SecretString};
-use url::form_urlencoded;
 
-use super::{openid, pages, prefetch::is_prefetch, request::SignInRequest, sessions};
+use super::{
+    address::{WORKSPACE, field_of},
+    openid, pages,
+    prefetch::is_prefetch,
+    request::SignInRequest,
+    sessions,
+};
 use crate::{
     failure::{Failure, PageResult},
     form::Form,
@@ -38,8 +43,7 @@ fn now(state: &ConsoleState) -> Timestamp {
 }
 
 fn token_of(query: Option<&str>) -> Option<SecretString> {
-    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    pairs.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned().into())
+    field_of(query, "token").map(SecretString::from)
 }
 
 /// A person who opens a link is signed in by it. A program that only looks at it gets a page with a button.
@@ -48,8 +52,11 @@ async fn open(
     asked: SignInRequest,
     request: Request,
 ) -> PageResult<Response> {
-    let Some(token) = token_of(request.uri().query()) else {
-        return Ok(pages::login(&state, StatusCode::OK, &pages::Typed::default(), None));
+    let query = request.uri().query();
+    let Some(token) = token_of(query) else {
+        let workspace = field_of(query, WORKSPACE).unwrap_or_default();
+        let typed = pages::Typed { workspace: &workspace, ..pages::Typed::default() };
+        return Ok(pages::login(&state, StatusCode::OK, &typed, None));
     };
     if request.method() == Method::HEAD || is_prefetch(request.headers()) {
         return Ok(pages::confirmation(&token));
@@ -104,12 +111,12 @@ async fn by_password(
     };
     let typed = pages::Typed {
         email: form.filled("email").unwrap_or_default(),
-        workspace: form.filled("workspace").unwrap_or_default(),
+        workspace: form.filled(WORKSPACE).unwrap_or_default(),
     };
     let attempt = Attempt {
         email: typed.email.to_owned(),
         password: form.text("password").unwrap_or_default().into(),
-        workspace: form.filled("workspace").map(str::to_owned),
+        workspace: form.filled(WORKSPACE).map(str::to_owned),
     };
     let services = state.services();
     match sign_in::by_password(services.db(), state.passwords(), now(state), attempt).await {

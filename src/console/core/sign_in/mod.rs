@@ -1,5 +1,6 @@
 //! Signing in by links that sign in once, by passwords and by accounts at an OpenID provider, and the sessions that come of it.
 
+mod address;
 mod api;
 mod cookies;
 mod links;

@@ -6,7 +6,9 @@ use kernel::Error;
 use maud::{Markup, html};
 use members::{PASSWORD_CHARS, openid::OpenId, sign_in::Invited};
 use secrecy::{ExposeSecret as _, SecretString};
+use url::form_urlencoded;
 
+use super::address::WORKSPACE;
 use crate::{
     failure::Failure,
     state::ConsoleState,
@@ -79,12 +81,12 @@ fn ways(provider: Option<&str>, typed: &Typed<'_>, problem: Option<&str>) -> Mar
         h1 { "Sign in" }
         @if let Some(problem) = problem { (view::alert(problem)) }
         @if let Some(host) = provider {
-            p { a class="button" href=(crate::OPENID) { "Sign in with " (host) } }
+            p { a class="button" href=(openid_address(typed.workspace)) { "Sign in with " (host) } }
         }
         form method="post" action=(crate::SIGN_IN) {
             (view::field(&Field::text("email", "Email address", typed.email).of(Kind::Email).required()))
             (view::field(&Field::text("password", "Password", "").of(Kind::Password).required()))
-            (view::field(&Field::text("workspace", "Workspace", typed.workspace)
+            (view::field(&Field::text(WORKSPACE, "Workspace", typed.workspace)
                 .hint("Where you are a member of several")))
             button class="button primary" type="submit" { "Sign in" }
         }
@@ -97,6 +99,28 @@ fn ways(provider: Option<&str>, typed: &Typed<'_>, problem: Option<&str>) -> Mar
             "under Settings, Members."
         }
     }
+}
+
+/// The address that leads to the provider and back to a workspace, if one is named.
+fn openid_address(workspace: &str) -> String {
+    if workspace.is_empty() {
+        return crate::OPENID.to_owned();
+    }
+    let query =
+        form_urlencoded::Serializer::new(String::new()).append_pair(WORKSPACE, workspace).finish();
+    format!("{}?{query}", crate::OPENID)
+}
+
+/// The workspaces of an account that is a member of several.
+pub(super) fn workspaces(names: &[String]) -> Response {
+    let content = html! {
+        h1 { "Choose a workspace" }
+        p { "You are a member of several." }
+        ul {
+            @for name in names { li { a href=(openid_address(name)) { bdi { (name) } } } }
+        }
+    };
+    view::bare_page(StatusCode::OK, "Choose a workspace", &content)
 }
 
 /// The form of an invited member.
@@ -145,6 +169,7 @@ mod tests {
         for kept in [
             "value=\"ann@example.test\"",
             "value=\"shop &amp; co\"",
+            "href=\"/console/login/openid?workspace=shop+%26+co\"",
             "Too many people are signing in. Try again in a moment.",
         ] {
             assert!(text.contains(kept), "no {kept}: {text}");

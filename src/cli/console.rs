@@ -3,7 +3,7 @@
 use ::console::sign_in::{self, LINK_ACTOR, NewLink, SessionRow};
 use clap::{Args, Subcommand};
 use config::Settings;
-use kernel::Clock;
+use kernel::{Clock, page::PageWindow};
 use web::auth::{ScopeSet, keys};
 
 use super::{output, stores};
@@ -53,7 +53,8 @@ pub(super) async fn run(command: Console, settings: &Settings) -> anyhow::Result
         Console::Sessions { workspace } => {
             let rows = stores::with_postgres(settings, async |pool| {
                 let workspace = keys::find_workspace(pool, &workspace).await?;
-                Ok(sign_in::list(pool, now, workspace).await?)
+                let all = PageWindow { limit: u32::MAX, offset: 0 };
+                Ok(sign_in::list(pool, now, workspace, all).await?.rows)
             })
             .await?;
             let head = ["ID", "ACTOR", "SCOPES", "ADDRESS", "CREATED", "LAST USED", "EXPIRES"];

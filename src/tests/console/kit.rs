@@ -65,10 +65,15 @@ impl Seen {
 
 /// A link that signs in at the workspace's server.
 pub(crate) async fn link(workspace: &Workspace, scopes: &str) -> Url {
+    link_for(workspace, "ann@example.test", scopes).await
+}
+
+/// Likewise, for an actor of this name.
+pub(crate) async fn link_for(workspace: &Workspace, actor: &str, scopes: &str) -> Url {
     let (db, now) = (workspace.server.db(), Clock::system().now());
     let base = Url::parse(&workspace.server.url).unwrap();
     let scopes: ScopeSet = scopes.parse().unwrap();
-    let new = NewLink { workspace: workspace.id, actor: "ann@example.test".to_owned(), scopes };
+    let new = NewLink { workspace: workspace.id, actor: actor.to_owned(), scopes };
     let create = async move { sign_in::create_link(&db, now, &base, &new).await.unwrap() };
     workspace.server.on(create).await
 }

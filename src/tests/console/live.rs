@@ -1,10 +1,12 @@
 //! `/console/live`.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::json;
 
 use super::kit::{Person, link};
-use crate::kit::{BrowserTab, Client, Workspace, eventually, server};
+use crate::kit::{BrowserTab, Client, LiveStream, Part, Workspace, eventually, server, unique};
 
 #[tokio::test]
 async fn the_page_begins_with_what_came_before() {
@@ -56,6 +58,36 @@ async fn people_are_opened_from_events_by_those_who_may_see_them() {
     let links = "document.querySelectorAll('#live a').length";
     assert_eq!(tab.value(links).await, json!(0));
     assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_stream_ends_when_its_scope_is_taken_away() {
+    let workspace = Workspace::new().await;
+    let email = format!("{}@example.test", unique("ann"));
+    let member = json!({"email": email, "scopes": ["events:read", "users:read"]});
+    let member = workspace.api.post("/members", &member, 201).await.json();
+    let token = member["invitation"]["url"].as_str().unwrap().split_once("token=").unwrap().1;
+    let person = Person::at(&server().url, Some("127.0.4.1".parse().unwrap()));
+    let fields = [("token", token), ("password", "correct horse battery")];
+    assert_eq!(person.post_bare("/console/password", &fields).await.status, 303);
+    let stream = person.request(Method::GET, "/console/live/stream").send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let mut stream = LiveStream::of(stream);
+    assert_eq!(stream.next().await, Some(Part::Comment("listening".to_owned())));
+    let path = format!("/members/{}", member["id"].as_str().unwrap());
+    let change = async |scopes: &[&str]| {
+        let body = json!({"scopes": scopes});
+        workspace.api.send(workspace.api.request(Method::PATCH, &path).json(&body), 200).await;
+    };
+    // While it has the scope it goes on.
+    change(&["events:read"]).await;
+    let event = json!({"userId": "ann", "eventName": "Signed Up"});
+    workspace.api.post("/events/track", &event, 200).await;
+    assert_eq!(stream.event().await["name"], "Signed Up");
+    change(&["users:read"]).await;
+    let ends = async { while stream.next().await.is_some() {} };
+    tokio::time::timeout(Duration::from_mins(1), ends).await.expect("the stream ends");
+    assert_eq!(person.get("/console/live/stream").await.status, 403);
 }
 
 #[tokio::test]

@@ -2,12 +2,13 @@
 
 use std::{net::IpAddr, time::Instant};
 
+use console::sign_in::LINK_ACTOR;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::kit::{Person, Seen};
+use super::kit::{Person, Seen, link_for};
 use crate::kit::{BrowserTab, Client, Workspace, server, unique};
 
 const PASSWORD: &str = "correct horse battery";
@@ -213,6 +214,123 @@ async fn a_peer_has_five_wrong_passwords_also_where_they_come_at_once() {
     assert!((1..=most).contains(&with(401)), "{} of {most}", with(401));
     assert_eq!(with(401) + with(429) + with(503), 50);
     assert!(with(429) > 0, "{} had to wait", with(503));
+}
+
+#[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    sqlx::query(
+        "insert into console_session (workspace_id, id, token_sha256, actor, scopes, created_at,
+             last_used_at, expires_at)
+         select $1, 'past' || n, sha256(($1::text || n)::bytea), 'past-' || n, '{users:read}',
+             now() - n * interval '1 minute', now(), now() + interval '1 day'
+         from generate_series(1, 60) n",
+    )
+    .bind(workspace.id.uuid())
+    .execute(&server().db())
+    .await
+    .unwrap();
+    let page = "/console/settings/members";
+    let (first, next) = (person.get(page).await, format!("{page}?offset=0&sessions=50"));
+    for (text, is_there) in [
+        ("this session", true),
+        ("<bdi>past-1</bdi>", true),
+        ("<bdi>past-49</bdi>", true),
+        ("<bdi>past-50</bdi>", false),
+        (&next.replace('&', "&amp;"), true),
+    ] {
+        assert_eq!(first.text.contains(text), is_there, "{text}: {}", first.text);
+    }
+    let second = person.get(&next).await;
+    for (text, is_there) in [
+        ("this session", false),
+        ("<bdi>past-49</bdi>", false),
+        ("<bdi>past-50</bdi>", true),
+        ("<bdi>past-60</bdi>", true),
+        ("sessions=0", true),
+        ("sessions=100", false),
+    ] {
+        assert_eq!(second.text.contains(text), is_there, "{text}: {}", second.text);
+    }
+}
+
+/// The sessions that a person sees and may end, but for the person's own.
+async fn to_end(person: &Person) -> Vec<String> {
+    let seen = person.get("/console/settings/members").await;
+    let forms = seen.text.split("/console/settings/sessions/").skip(1);
+    forms.map(|form| form.split('/').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_session_that_may_do_more_is_ended_by_no_one_else() {
+    let workspace = Workspace::new().await;
+    let owner = Person::signed_in(&workspace, "*").await;
+    let email = address_of("bob");
+    let (_, url) = member(&workspace, &email, "operator").await;
+    let operator = at(12);
+    assert_eq!(set_password(&operator, &url, PASSWORD).await.status, 303);
+    let seen = operator.get("/console/settings/members").await;
+    assert!(seen.text.contains("may do more than you"), "{}", seen.text);
+    assert!(to_end(&operator).await.is_empty());
+    let [theirs]: [String; 1] = to_end(&owner).await.try_into().unwrap();
+    // The one of the owner, whose id the operator may know from elsewhere.
+    let own: String = sqlx::query_scalar(
+        "select id from console_session where workspace_id = $1 and member_id is null",
+    )
+    .bind(workspace.id.uuid())
+    .fetch_one(&server().db())
+    .await
+    .unwrap();
+    let revoke = |id: &str| format!("/console/settings/sessions/{id}/revoke");
+    assert_eq!(operator.post(&revoke(&own), &[]).await.status, 403);
+    assert_eq!(owner.get("/console").await.status, 200);
+    // Another session of the operator's own, and by the owner the first.
+    let again = at(13);
+    assert_eq!(sign_in(&again, &email, PASSWORD).await.status, 303);
+    let others = to_end(&operator).await;
+    assert_eq!(others.len(), 1);
+    assert_eq!(operator.post(&revoke(&others[0]), &[]).await.status, 303);
+    assert_eq!(again.get("/console").await.status, 303);
+    assert_eq!(owner.post(&revoke(&theirs), &[]).await.status, 303);
+    assert_eq!(operator.get("/console").await.status, 303);
+    assert_eq!(owner.post(&revoke(&theirs), &[]).await.status, 404, "it has ended");
+    let log = workspace.api.get("/audit?action=session.revoked", 200).await.json();
+    let by: Vec<&Value> = log["data"].as_array().unwrap().iter().map(|it| &it["actor"]).collect();
+    assert_eq!(by, [&json!("user:ann@example.test"), &json!(format!("user:{email}"))]);
+    let entry = &log["data"][0];
+    assert_eq!(entry["object"], json!({"kind": "session", "id": theirs, "name": email}));
+    assert_eq!(
+        entry["details"]["scopes"],
+        json!(["events:read", "settings:read", "settings:write"])
+    );
+    assert!(entry["ipAddress"].is_string(), "{entry}");
+}
+
+#[tokio::test]
+async fn a_person_ends_their_own_sessions_whatever_those_may_do() {
+    let workspace = Workspace::new().await;
+    for (actor, status) in [("ann@example.test", 303), (LINK_ACTOR, 403)] {
+        let (all, few) = (Person::new(), Person::new());
+        let links = [(&all, "*"), (&few, "settings:read,settings:write")];
+        for (person, scopes) in links {
+            assert_eq!(person.open(&link_for(&workspace, actor, scopes).await).await.status, 303);
+        }
+        let id: String = sqlx::query_scalar(
+            "select id from console_session
+             where workspace_id = $1 and actor = $2 and scopes = '{*}' and revoked_at is null",
+        )
+        .bind(workspace.id.uuid())
+        .bind(actor)
+        .fetch_one(&server().db())
+        .await
+        .unwrap();
+        // Links for no one in particular are of different people.
+        let seen = few.post(&format!("/console/settings/sessions/{id}/revoke"), &[]).await;
+        assert_eq!(seen.status, status, "{actor}: {}", seen.text);
+        let expected = if status == 303 { 303 } else { 200 };
+        assert_eq!(all.get("/console").await.status, expected, "{actor}");
+    }
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ pub enum Change {
     MemberInvited,
     /// A member was removed.
     MemberDeleted,
+    /// A session of the console was ended by another person.
+    SessionRevoked,
     /// It was requested to erase or export a person.
     PrivacyRequested,
     /// A list was created.
@@ -75,6 +77,7 @@ impl Change {
         ("member.changed", Self::MemberChanged),
         ("member.invited", Self::MemberInvited),
         ("member.deleted", Self::MemberDeleted),
+        ("session.revoked", Self::SessionRevoked),
         ("privacy.requested", Self::PrivacyRequested),
         ("list.created", Self::ListCreated),
         ("list.changed", Self::ListChanged),
@@ -99,6 +102,7 @@ impl Change {
             | Self::MemberChanged
             | Self::MemberInvited
             | Self::MemberDeleted => "member",
+            Self::SessionRevoked => "session",
             Self::PrivacyRequested => "privacy_request",
             Self::ListCreated | Self::ListChanged | Self::ListArchived | Self::ListRestored => {
                 "list"

@@ -14,11 +14,11 @@ mod token;
 
 pub use self::{
     links::{LINK_ACTOR, NewLink, create_link},
-    sessions::{SessionRow, list},
+    sessions::{SessionRow, SessionsPage, end_of_another, list},
 };
 
 pub use self::{
     api::routes,
     cookies::{Cookies, SESSION_COOKIE, forget, remember_wanted, set_cookie},
-    sessions::{Session, end, is_live},
+    sessions::{Session, end, present_scopes},
 };

@@ -2,18 +2,24 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::{KeyId, Result, Timestamp, WorkspaceId};
+use kernel::{Error, KeyId, Result, Timestamp, WorkspaceId, page::PageWindow};
 use members::sign_in::SigningIn;
 use secrecy::SecretString;
+use serde_json::{Map, json};
 use sqlx::PgPool;
-use web::{auth::SignedIn, http::Requester};
+use web::{
+    audit_log::{self, Author, Change, Entry},
+    auth::{ScopeSet, SignedIn},
+    http::Requester,
+};
 
 use super::{
-    store::{self, SessionOwner, SessionToStore},
+    links::LINK_ACTOR,
+    store::{self, LockedSession, SessionOwner, SessionToStore},
     token::{self, Purpose},
 };
 
-pub use super::store::SessionRow;
+pub use super::store::{SessionRow, SessionsPage};
 
 /// How long a session lives.
 pub(super) const SESSION_LIFE: Duration = Duration::from_hours(7 * 24);
@@ -95,21 +101,60 @@ impl Session {
     }
 }
 
-/// Whether a session is still live, for answers that go on.
-pub async fn is_live(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<bool> {
-    store::is_live(pool, person.tenant.workspace, person.session, now).await
+/// What a session may do now, for answers that go on; none once it has ended.
+pub async fn present_scopes(
+    pool: &PgPool,
+    now: Timestamp,
+    person: &SignedIn,
+) -> Result<Option<ScopeSet>> {
+    store::present_scopes(pool, person.tenant.workspace, person.session, now).await
 }
 
 /// Ends the session of a signed-in person.
 pub async fn end(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<()> {
-    store::revoke(pool, person.tenant.workspace, person.session, now).await
+    let mut connection = pool.acquire().await?;
+    store::revoke(&mut connection, person.tenant.workspace, person.session, now).await
 }
 
-/// The live sessions of a workspace, newest first.
+/// Ends another session of a signed-in person's workspace, and returns its actor. The change is in the audit log.
+///
+/// # Errors
+/// Forbidden for a session that may do more than the person's, unless a link for the same name began both; not found for one
+/// that is not live.
+pub async fn end_of_another(
+    pool: &PgPool,
+    person: &SignedIn,
+    author: &Author,
+    session: KeyId,
+) -> Result<String> {
+    let (workspace, now) = (person.tenant.workspace, author.now);
+    let mut tx = pool.begin().await?;
+    let found = store::lock_session(&mut tx, workspace, session, person.session, now).await?;
+    let LockedSession { actor, scopes, is_of_same_link } =
+        found.ok_or(Error::NotFound("Session"))?;
+    // Links that name no one are not all of the same person.
+    let is_own = is_of_same_link && actor != LINK_ACTOR;
+    let scopes = ScopeSet::of_stored(&scopes);
+    let lacked = scopes.names().find(|scope| !person.scopes.has(*scope));
+    if let Some(scope) = lacked.filter(|_| !is_own) {
+        return Err(Error::Forbidden { scope: scope.as_str(), channel: None });
+    }
+    store::revoke(&mut tx, workspace, session, now).await?;
+    let mut details = Map::new();
+    details.insert("scopes".to_owned(), json!(scopes.to_stored()));
+    let (change, object_id) = (Change::SessionRevoked, session.as_str());
+    let entry = Entry { change, object_id, object_name: Some(&actor), details };
+    audit_log::append(&mut tx, workspace, author, entry).await?;
+    tx.commit().await?;
+    Ok(actor)
+}
+
+/// A page of the live sessions of a workspace, newest first.
 pub async fn list(
     pool: &PgPool,
     now: Timestamp,
     workspace: WorkspaceId,
-) -> Result<Vec<SessionRow>> {
-    store::list_sessions(pool, workspace, now).await
+    window: PageWindow,
+) -> Result<SessionsPage> {
+    store::list_sessions(pool, workspace, window, now).await
 }

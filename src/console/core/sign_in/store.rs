@@ -1,6 +1,6 @@
 //! SQL of links and sessions. Both are found by the hash of their token, since the workspace is the result.
 
-use kernel::{KeyId, OrganizationId, Result, Tenant, Timestamp, WorkspaceId};
+use kernel::{KeyId, OrganizationId, Result, Tenant, Timestamp, WorkspaceId, page::PageWindow};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 use web::auth::{ScopeSet, SignedIn};
@@ -172,30 +172,30 @@ pub(super) async fn find_session(
     }))
 }
 
-/// Whether a session is live.
-pub(super) async fn is_live(
+/// What a session may do now; none once it has ended.
+pub(super) async fn present_scopes(
     pool: &PgPool,
     workspace: WorkspaceId,
     session: KeyId,
     now: Timestamp,
-) -> Result<bool> {
-    let live = sqlx::query_scalar!(
-        "select exists (
-             select from console_session s
-             where s.workspace_id = $1 and s.id = $2 and s.revoked_at is null and s.expires_at > $3
-                 and not exists (
-                     select from revoked_session r
-                     where r.workspace_id = s.workspace_id
-                         and (r.kind = 'session' and r.name = s.id
-                             or r.kind = 'actor' and r.name = s.actor
-                                 and r.revoked_at >= s.created_at))) as \"live!\"",
+) -> Result<Option<ScopeSet>> {
+    let scopes = sqlx::query_scalar!(
+        r#"select coalesce(m.scopes, s.scopes) as "scopes!"
+         from console_session s
+         left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
+         where s.workspace_id = $1 and s.id = $2 and s.revoked_at is null and s.expires_at > $3
+             and not exists (
+                 select from revoked_session r
+                 where r.workspace_id = s.workspace_id
+                     and (r.kind = 'session' and r.name = s.id
+                         or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))"#,
         workspace.uuid(),
         session.as_str(),
         now.utc(),
     )
-    .fetch_one(pool)
+    .fetch_optional(pool)
     .await?;
-    Ok(live)
+    Ok(scopes.map(|scopes| ScopeSet::of_stored(&scopes)))
 }
 
 /// Stores that a session was used now.
@@ -216,9 +216,51 @@ pub(super) async fn note_use(
     Ok(())
 }
 
+/// A session of another person that is to end.
+pub(super) struct LockedSession {
+    pub(super) actor: String,
+    pub(super) scopes: Vec<String>,
+    /// Whether it was begun by a link for the same name as the session that ends it.
+    pub(super) is_of_same_link: bool,
+}
+
+/// A live session, kept from changes by others until it is ended by the session `by`.
+pub(super) async fn lock_session(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    session: KeyId,
+    by: KeyId,
+    now: Timestamp,
+) -> Result<Option<LockedSession>> {
+    let row = sqlx::query_as!(
+        LockedSession,
+        r#"select s.actor, coalesce(m.scopes, s.scopes) as "scopes!",
+                exists (
+                    select from console_session o
+                    where o.workspace_id = s.workspace_id and o.id = $3 and o.actor = s.actor
+                        and o.member_id is null and s.member_id is null) as "is_of_same_link!"
+         from console_session s
+         left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
+         where s.workspace_id = $1 and s.id = $2 and s.revoked_at is null and s.expires_at > $4
+             and not exists (
+                 select from revoked_session r
+                 where r.workspace_id = s.workspace_id
+                     and (r.kind = 'session' and r.name = s.id
+                         or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))
+         for update of s"#,
+        workspace.uuid(),
+        session.as_str(),
+        by.as_str(),
+        now.utc(),
+    )
+    .fetch_optional(tx)
+    .await?;
+    Ok(row)
+}
+
 /// Ends a session; one that has ended stays as it is.
 pub(super) async fn revoke(
-    pool: &PgPool,
+    connection: &mut PgConnection,
     workspace: WorkspaceId,
     session: KeyId,
     now: Timestamp,
@@ -230,7 +272,7 @@ pub(super) async fn revoke(
         session.as_str(),
         now.utc(),
     )
-    .execute(pool)
+    .execute(connection)
     .await?;
     Ok(())
 }
@@ -249,13 +291,21 @@ pub struct SessionRow {
     pub expires_at: Timestamp,
 }
 
-/// The live sessions of a workspace, newest first.
+/// A page of the live sessions of a workspace, newest first.
+#[derive(Debug, Clone)]
+pub struct SessionsPage {
+    pub rows: Vec<SessionRow>,
+    /// Whether there are some after these.
+    pub has_more: bool,
+}
+
 pub(super) async fn list_sessions(
     pool: &PgPool,
     workspace: WorkspaceId,
+    window: PageWindow,
     now: Timestamp,
-) -> Result<Vec<SessionRow>> {
-    let rows = sqlx::query_as!(
+) -> Result<SessionsPage> {
+    let mut rows = sqlx::query_as!(
         SessionRow,
         r#"select s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.user_agent, s.address, s.created_at,
                 s.last_used_at, s.expires_at
@@ -267,11 +317,17 @@ pub(super) async fn list_sessions(
                  where r.workspace_id = s.workspace_id
                      and (r.kind = 'session' and r.name = s.id
                          or r.kind = 'actor' and r.name = s.actor and r.revoked_at >= s.created_at))
-         order by s.created_at desc, s.id"#,
+         order by s.created_at desc, s.id
+         limit $3 offset $4"#,
         workspace.uuid(),
         now.utc(),
+        window.limit() + 1,
+        window.offset(),
     )
     .fetch_all(pool)
     .await?;
-    Ok(rows)
+    let limit = usize::try_from(window.limit).unwrap_or(usize::MAX);
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    Ok(SessionsPage { rows, has_more })
 }

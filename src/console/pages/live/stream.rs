@@ -1,15 +1,16 @@
-//! The API's stream, passed on while the session is live.
+//! The API's stream, passed on while the session is live and may read events.
 
 use std::time::Duration;
 
 use axum::{body::Body, extract::State, response::Response};
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
+use web::auth::{ScopeName, ScopeSet};
 
 use super::Filters;
 use crate::{failure::PageResult, query::Query, sign_in, state::ConsoleState, visitor::Visitor};
 
-/// Interval of checks whether the session is live.
+/// Interval of checks whether the session may go on.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn pass(
@@ -23,7 +24,7 @@ pub(super) async fn pass(
     Ok(Response::from_parts(head, Body::from_stream(events)))
 }
 
-/// Waits until the session has ended. While PostgreSQL is away that cannot be known.
+/// Waits until the session has ended, or its scope for events. While PostgreSQL is away that cannot be known.
 async fn ended(state: ConsoleState, visitor: Visitor) {
     let services = state.services();
     let mut checks = interval(SESSION_CHECK_INTERVAL);
@@ -31,7 +32,9 @@ async fn ended(state: ConsoleState, visitor: Visitor) {
     loop {
         checks.tick().await;
         let now = services.clock().now();
-        if let Ok(false) = sign_in::is_live(services.db(), now, visitor.person()).await {
+        let found = sign_in::present_scopes(services.db(), now, visitor.person()).await;
+        let goes_on = |scopes: ScopeSet| scopes.has(ScopeName::EventsRead);
+        if found.is_ok_and(|scopes| !scopes.is_some_and(goes_on)) {
             return;
         }
     }

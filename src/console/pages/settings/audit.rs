@@ -61,7 +61,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
     let entries: PageResult<Entries> = call.read().await;
     let content = html! {
         p class="quiet" {
-            "Changes of keys, members, lists, sender domains and the preference page, requests to erase or export a person, "
+            "Changes of keys, members, lists, sender domains and the preference page, sessions ended by others, requests to erase or export a person, "
             "and retries of dead letters. Consent has a history of its own, on the page of each person, and campaigns on theirs."
         }
         @match &entries {

@@ -30,6 +30,15 @@ const FIELDS: &[&str] = &["email", "name"];
 #[serde(default)]
 pub(super) struct Asked {
     offset: u64,
+    /// The offset of the sessions below.
+    sessions: u64,
+}
+
+impl Asked {
+    /// The address of the page with these offsets.
+    fn address(&self) -> String {
+        format!("{}?offset={}&sessions={}", Tab::Members.path(), self.offset, self.sessions)
+    }
 }
 
 /// A member as the API answers it.
@@ -129,6 +138,7 @@ async fn page(
     failure: Option<&Failure>,
 ) -> Response {
     let members = list(visitor, asked).await;
+    let sessions_at = |sessions: u64| Asked { sessions, ..asked.clone() }.address();
     let content = html! {
         @match &members {
             Ok((members, roles)) => {
@@ -142,7 +152,7 @@ async fn page(
                 @if failure.is_some() { (form(visitor, &Roles::only(&draft.role), draft, failure)) }
             }
         }
-        (sessions::card(state, visitor).await)
+        (sessions::card(state, visitor, asked.sessions, sessions_at).await)
         (view::card("Links", &html! {
             p { "Without a password, a link that the command line prints signs in once, with the scopes that it names:" }
             (view::copyable(&format!(
@@ -178,7 +188,7 @@ fn found(visitor: &Visitor, asked: &Asked, members: &Members, roles: &Roles) -> 
     ];
     let rows: Vec<Vec<Markup>> =
         members.data.iter().map(|member| row(visitor, member, roles)).collect();
-    let address = |offset: u64| format!("{}?offset={offset}", Tab::Members.path());
+    let address = |offset: u64| Asked { offset, ..asked.clone() }.address();
     let before = (asked.offset > 0).then(|| address(asked.offset.saturating_sub(PAGE)));
     let after = members.pagination.has_more.then(|| address(asked.offset + PAGE));
     let content = html! {

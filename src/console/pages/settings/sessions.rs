@@ -4,9 +4,13 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use kernel::KeyId;
+use kernel::{KeyId, page::PageWindow};
 use maud::{Markup, html};
-use web::auth::{ScopeName, SignedIn};
+use web::{
+    audit_log::Author,
+    auth::{ScopeName, ScopeSet},
+    http::Requester,
+};
 
 use super::Tab;
 use crate::{
@@ -18,11 +22,29 @@ use crate::{
     visitor::Visitor,
 };
 
-/// The sessions of the workspace.
-pub(super) async fn card(state: &ConsoleState, visitor: &Visitor) -> Markup {
+/// Sessions of one page.
+const PAGE: u32 = 50;
+
+/// The sessions of the workspace from an offset on, those of one page. `address` is that of the page from another offset on.
+pub(super) async fn card(
+    state: &ConsoleState,
+    visitor: &Visitor,
+    offset: u64,
+    address: impl Fn(u64) -> String + Send,
+) -> Markup {
     let workspace = visitor.person().tenant.workspace;
-    match sign_in::list(state.services().db(), visitor.now(), workspace).await {
-        Ok(sessions) => view::card("Sessions", &table(visitor, &sessions)),
+    let window = PageWindow { limit: PAGE, offset };
+    match sign_in::list(state.services().db(), visitor.now(), workspace, window).await {
+        Ok(page) => {
+            let size = u64::from(PAGE);
+            let before = (offset > 0).then(|| address(offset.saturating_sub(size)));
+            let after = page.has_more.then(|| address(offset.saturating_add(size)));
+            let content = html! {
+                (table(visitor, &page.rows))
+                (view::pager(before.as_deref(), after.as_deref()))
+            };
+            view::card("Sessions", &content)
+        }
         Err(error) => Failure::from(error).card("Sessions"),
     }
 }
@@ -46,8 +68,13 @@ fn row(visitor: &Visitor, session: &SessionRow, is_own: bool) -> Vec<Markup> {
     let at = |at| view::ago(at, visitor.now(), visitor.zone());
     let from = [session.address.as_deref(), session.user_agent.as_deref()];
     let from: Vec<&str> = from.into_iter().flatten().collect();
+    let scopes = ScopeSet::of_stored(&session.scopes);
+    let may_more = scopes.names().any(|scope| !visitor.may(scope));
     let action = html! {
         @if is_own { (view::badge(Tone::Info, "this session")) }
+        @else if may_more && session.actor != visitor.person().actor {
+            span class="quiet" { "may do more than you" }
+        }
         @else if visitor.may(ScopeName::SettingsWrite) {
             form method="post" action=(path(["console", "settings", "sessions", &session.id, "revoke"])) {
                 (visitor.csrf_field())
@@ -68,19 +95,16 @@ fn row(visitor: &Visitor, session: &SessionRow, is_own: bool) -> Vec<Markup> {
 pub(super) async fn revoke(
     State(state): State<ConsoleState>,
     visitor: Visitor,
+    requester: Requester,
     Path(id): Path<String>,
 ) -> PageResult<Response> {
     let scope = ScopeName::SettingsWrite;
     if !visitor.may(scope) {
         return Err(Failure::missing_scope(scope.as_str()));
     }
-    let services = state.services();
-    let workspace = visitor.person().tenant.workspace;
-    let sessions = sign_in::list(services.db(), visitor.now(), workspace).await?;
-    let found = sessions.iter().find(|session| session.id == id);
-    let actor = &found.ok_or_else(Failure::not_found)?.actor;
+    let (services, person) = (state.services(), visitor.person());
     let session: KeyId = id.parse().map_err(|_| Failure::not_found())?;
-    let other = SignedIn { session, ..visitor.person().clone() };
-    sign_in::end(services.db(), services.clock().now(), &other).await?;
+    let author = Author { actor: person.audit_name(), requester, now: services.clock().now() };
+    let actor = sign_in::end_of_another(services.db(), person, &author, session).await?;
     Ok(visitor.done(Tab::Members.path(), &format!("The session of {actor} was ended.")))
 }

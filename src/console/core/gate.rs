@@ -43,6 +43,8 @@ const X_CSRF_TOKEN: &str = "x-csrf-token";
 const CSRF_FIELD: &str = "csrf_token";
 /// By it, parts of pages are asked for.
 const HX_REQUEST: &str = "hx-request";
+/// The status by which htmx shows a part and asks for it no more.
+const STOP_POLLING: u16 = 286;
 const HX_RETARGET: HeaderName = HeaderName::from_static("hx-retarget");
 const HX_RESWAP: HeaderName = HeaderName::from_static("hx-reswap");
 const HX_RESELECT: HeaderName = HeaderName::from_static("hx-reselect");
@@ -140,8 +142,15 @@ async fn session(
     let Some(token) = Cookies(&head.headers).get(SESSION_COOKIE) else { return Ok(None) };
     let services = state.services();
     let token = SecretString::from(token);
-    state.session_failures().check(client)?;
+    let seen = state.seen_sessions();
+    if seen.has_ended(&token) {
+        return Ok(None);
+    }
+    if !seen.was_live(&token) {
+        state.session_failures().check(client)?;
+    }
     let found = Session::find(services.db(), services.clock().now(), &token).await?;
+    seen.note(&token, found.is_some());
     if found.is_none() {
         state.session_failures().count(client);
     }
@@ -159,21 +168,27 @@ fn visitor(state: &ConsoleState, head: &Parts, session: Session) -> Visitor {
     Visitor::new(state, session, asker, notice, head.headers.contains_key(HX_REQUEST))
 }
 
-/// Without a session every address leads to the page that signs in, and from there back.
+/// Without a session every page leads to the one that signs in, and from there back.
 fn to_sign_in(state: &ConsoleState, head: &Parts, is_part: bool) -> Response {
-    let to = crate::SIGN_IN;
-    if is_part {
-        let text = html! {
-            p class="toast" { "The session has ended. " a href=(to) { "Sign in" } " again." }
-        };
-        return beside(StatusCode::UNAUTHORIZED, &text);
-    }
-    let mut response = Redirect::to(to).into_response();
-    let address = head.uri.path_and_query().map_or("", http::uri::PathAndQuery::as_str);
-    if head.method == Method::GET
-        && let Some(cookie) = remember_wanted(address, state.is_secure())
-    {
+    let mut response = if is_part {
+        session_ended(&head.method)
+    } else {
+        Redirect::to(crate::SIGN_IN).into_response()
+    };
+    if let Some(cookie) = remember_wanted(head, state.url(), state.is_secure()) {
         response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// A part without a session. What asks again and again does so no more.
+fn session_ended(method: &Method) -> Response {
+    let text = html! {
+        p class="toast" { "The session has ended. " a href=(crate::SIGN_IN) { "Sign in" } " again." }
+    };
+    let mut response = beside(StatusCode::UNAUTHORIZED, &text);
+    if *method == Method::GET {
+        *response.status_mut() = StatusCode::from_u16(STOP_POLLING).expect("it has three digits");
     }
     response
 }

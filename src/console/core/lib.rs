@@ -13,6 +13,7 @@ pub mod once;
 pub mod process_metrics;
 pub mod query;
 pub mod recent_metrics;
+mod seen_sessions;
 mod shared_answers;
 pub mod sign_in;
 pub mod state;

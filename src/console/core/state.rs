@@ -16,13 +16,15 @@ use crate::{
     once::SentForms,
     process_metrics::Metrics,
     recent_metrics::{Measured, Measurements},
+    seen_sessions::SeenSessions,
     shared_answers::SharedAnswers,
     view::Entry,
 };
 
 /// Failed attempts to sign in that a peer has in a minute.
 const SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
-/// Cookies without a session that a peer may send in a minute: each is looked up in PostgreSQL.
+/// Cookies without a session that a peer may send in a minute: each is looked up in PostgreSQL. One that was looked up of late
+/// is not, and does not count; that of a session that was found here before is looked up whatever the others of its peer did.
 const SESSION_FAILURES: NonZeroU32 = NonZeroU32::new(60).expect("sixty is not zero");
 
 /// The state of the console. Cheap to clone.
@@ -41,6 +43,7 @@ struct Inner {
     is_secure: bool,
     sign_in_attempts: AttemptRate,
     session_failures: FailureRate,
+    seen_sessions: SeenSessions,
     entries: Vec<Entry>,
     openid: Option<Arc<OpenId>>,
     passwords: Passwords,
@@ -70,6 +73,7 @@ impl ConsoleState {
             is_secure: public_url.scheme() == "https",
             sign_in_attempts: AttemptRate::per_minute("console_sign_in", SIGN_IN_FAILURES),
             session_failures: FailureRate::per_minute("console_session", SESSION_FAILURES),
+            seen_sessions: SeenSessions::default(),
             entries,
             openid,
             passwords: Passwords::default(),
@@ -130,6 +134,10 @@ impl ConsoleState {
 
     pub fn session_failures(&self) -> &FailureRate {
         &self.0.session_failures
+    }
+
+    pub(crate) fn seen_sessions(&self) -> &SeenSessions {
+        &self.0.seen_sessions
     }
 
     /// Every page of the navigation, in its order.

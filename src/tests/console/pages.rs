@@ -102,7 +102,7 @@ async fn a_failed_part_is_shown_beside_the_page() {
     let refused = person.send(part(&person, "/console/health/panels")).await;
     let stranger = Person::new();
     let ended = stranger.send(part(&stranger, "/console/health/panels")).await;
-    for (seen, status, text) in [(refused, 403, "settings:read"), (ended, 401, "/console/login")] {
+    for (seen, status, text) in [(refused, 403, "settings:read"), (ended, 286, "/console/login")] {
         assert_eq!(seen.status, status, "{}", seen.text);
         // The form that asked stays as it is.
         assert_eq!(seen.headers["hx-retarget"], "#toasts");

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::kit::{Person, link};
 use crate::kit::{
-    BrowserTab, Client, MILLRACE, Workspace, data_dir, eventually, run, server, settings,
+    BrowserTab, Client, MILLRACE, Workspace, data_dir, eventually, run, server, settings, unique,
 };
 
 #[tokio::test]
@@ -79,7 +79,8 @@ async fn another_site_cannot_sign_a_person_in() {
 async fn signing_in_leads_to_the_address_that_was_wanted() {
     let workspace = Workspace::new().await;
     let person = Person::new();
-    let seen = person.get("/console/anything?tab=a%20b").await;
+    let opened = person.request(Method::GET, "/console/anything?tab=a%20b");
+    let seen = person.send(opened.header("accept", "text/html,*/*;q=0.8")).await;
     assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console/login"));
     let login = person.get("/console/login").await;
     assert_eq!(login.status, 200);
@@ -89,6 +90,52 @@ async fn signing_in_leads_to_the_address_that_was_wanted() {
     // Once.
     let seen = person.open(&link(&workspace, "*").await).await;
     assert_eq!(seen.location(), "/console");
+}
+
+#[tokio::test]
+async fn what_no_person_opens_is_not_wanted() {
+    let person = Person::new();
+    let get = |path: &str| person.request(Method::GET, path);
+    let streamed = get("/console/live/stream").header("accept", "text/event-stream");
+    let fetched = get("/console/people").header("accept", "text/html");
+    let framed = get("/console/campaigns/x/typed").header("sec-fetch-dest", "iframe");
+    for (request, status) in [
+        (get("/console/people"), 303),
+        (streamed.header("sec-fetch-mode", "cors"), 303),
+        (fetched.header("sec-fetch-mode", "cors"), 303),
+        (framed.header("sec-fetch-mode", "navigate"), 303),
+        (person.request(Method::POST, "/console/lists").header("accept", "text/html"), 303),
+        (get("/console/health/panels").header("hx-request", "true"), 286),
+    ] {
+        let seen = person.send(request).await;
+        assert_eq!(seen.status, status);
+        assert!(seen.set_cookie("millrace_wanted").is_none(), "{:?}", seen.headers);
+    }
+}
+
+#[tokio::test]
+async fn signing_in_leads_to_the_page_on_which_the_session_ended() {
+    let workspace = Workspace::new().await;
+    let of_page = |person: &Person, method: Method, page: &str| -> RequestBuilder {
+        let request = person.request(method, "/console/health/panels");
+        request.header("hx-request", "true").header("hx-current-url", page)
+    };
+    let own = format!("{}/console/segments/new?name=a%20b#rows", server().url);
+    for (method, status) in [(Method::GET, 286), (Method::POST, 401)] {
+        let person = Person::new();
+        let seen = person.send(of_page(&person, method.clone(), &own)).await;
+        assert_eq!(seen.status, status, "{method}");
+        assert_eq!(seen.headers["hx-retarget"], "#toasts", "{method}");
+        assert_eq!(seen.text.matches("class=\"toast\"").count(), 1, "{}", seen.text);
+        assert!(seen.text.contains("href=\"/console/login\""), "{}", seen.text);
+        let seen = person.open(&link(&workspace, "*").await).await;
+        assert_eq!(seen.location(), "/console/segments/new?name=a%20b", "{method}");
+    }
+    for page in ["https://evil.test/console/live", "/console/live", &server().url, "no address"] {
+        let person = Person::new();
+        let seen = person.send(of_page(&person, Method::GET, page)).await;
+        assert!(seen.set_cookie("millrace_wanted").is_none(), "{page}: {:?}", seen.headers);
+    }
 }
 
 #[tokio::test]
@@ -126,13 +173,56 @@ async fn a_peer_has_five_failed_attempts() {
     assert_eq!(other.open(&link(&workspace, "*").await).await.status, 303);
 }
 
+/// A request with a cookie of a session that never was.
+fn invented(person: &Person) -> RequestBuilder {
+    let cookie = format!("millrace_session=mrc_{}", unique("invented"));
+    person.request(Method::GET, "/console").header("cookie", cookie)
+}
+
+#[tokio::test]
+async fn a_session_is_found_whatever_others_of_its_peer_send() {
+    let workspace = Workspace::new().await;
+    let peer = Some("127.0.1.4".parse().unwrap());
+    let (person, other) = (Person::at(&server().url, peer), Person::at(&server().url, peer));
+    assert_eq!(person.open(&link(&workspace, "*").await).await.status, 303);
+    // Tokens return while the test runs: all are sent at once.
+    eventually("an invented cookie is refused", async || {
+        let invented = join_all((0..150).map(|_| other.send(invented(&other))));
+        let own = join_all((0..50).map(|_| person.get("/console/none")));
+        let (invented, own) = futures_util::future::join(invented, own).await;
+        for seen in own {
+            assert_eq!(seen.status, 404, "{}", seen.text);
+        }
+        invented.iter().any(|it| it.status == 429).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cookie_of_an_ended_session_does_not_lock_out_its_peer() {
+    let workspace = Workspace::new().await;
+    let peer = Some("127.0.1.5".parse().unwrap());
+    let (person, other) = (Person::at(&server().url, peer), Person::at(&server().url, peer));
+    assert_eq!(person.open(&link(&workspace, "*").await).await.status, 303);
+    let cookies = person.cookies();
+    assert_eq!(person.post("/console/logout", &[]).await.status, 303);
+    // Pages that are still open ask again and again.
+    let stale = || {
+        let request = other.request(Method::GET, "/console/health/panels");
+        other.send(request.header("hx-request", "true").header("cookie", &cookies))
+    };
+    for _ in 0..5 {
+        for seen in join_all((0..40).map(|_| stale())).await {
+            assert_eq!(seen.status, 286, "{}", seen.text);
+        }
+    }
+    assert_eq!(other.send(invented(&other)).await.status, 303, "one that is not known yet");
+}
+
 #[tokio::test]
 async fn a_peer_has_sixty_looks_for_sessions_that_do_not_exist() {
     let person = Person::at(&server().url, Some("127.0.1.3".parse().unwrap()));
-    let invented = || {
-        let request = person.request(Method::GET, "/console");
-        person.send(request.header("cookie", "millrace_session=mrs_invented"))
-    };
+    let invented = || person.send(invented(&person));
     for attempt in 0..60 {
         assert_eq!(invented().await.status, 303, "attempt {attempt}");
     }

@@ -54,9 +54,9 @@ pub fn forget(name: &str, is_secure: bool) -> HeaderValue {
     set_cookie(name, "", Duration::ZERO, is_secure)
 }
 
-/// The header that keeps an address until the person is signed in, if signing in may lead to it.
-pub fn remember_wanted(address: &str, is_secure: bool) -> Option<HeaderValue> {
-    is_wanted(address).then(|| set_cookie(WANTED_COOKIE, address, WANTED_LIFE, is_secure))
+/// The header that keeps an address until the person is signed in.
+pub(super) fn keep_wanted(address: &str, is_secure: bool) -> HeaderValue {
+    set_cookie(WANTED_COOKIE, address, WANTED_LIFE, is_secure)
 }
 
 /// Whether signing in may lead to this address: a path of the console on this server, and nothing that browsers take

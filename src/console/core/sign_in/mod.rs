@@ -11,14 +11,12 @@ mod request;
 mod sessions;
 mod store;
 mod token;
-
-pub use self::{
-    links::{LINK_ACTOR, NewLink, create_link},
-    sessions::{SessionRow, SessionsPage, end_of_another, list},
-};
+mod wanted;
 
 pub use self::{
     api::routes,
-    cookies::{Cookies, SESSION_COOKIE, forget, remember_wanted, set_cookie},
-    sessions::{Session, end, present_scopes},
+    cookies::{Cookies, SESSION_COOKIE, forget, set_cookie},
+    links::{LINK_ACTOR, NewLink, create_link},
+    sessions::{Session, SessionRow, SessionsPage, end, end_of_another, list, present_scopes},
+    wanted::remember_wanted,
 };

@@ -81,6 +81,7 @@ impl SignInRequest {
 
     /// Leads to the page that was wanted, with the cookie of the session.
     pub(super) fn signed_in(&self, state: &ConsoleState, session: &SecretString) -> Response {
+        state.seen_sessions().note(session, true);
         let wanted = self.cookies().wanted();
         let mut response = Redirect::to(wanted.as_deref().unwrap_or(crate::HOME)).into_response();
         let is_secure = state.is_secure();

@@ -2,11 +2,11 @@
 
 use simd_json::{Node, StaticNode};
 
-use crate::parse::members;
+use crate::parse::{elements, members};
 
 use super::{
     super::element::{Field, Sent, field, sent},
-    Protocol,
+    Adjustments, Protocol,
 };
 
 /// What the fields of a protocol are called.
@@ -68,6 +68,39 @@ pub(super) const POSTHOG: FieldNames = FieldNames {
 /// The SDK whose aliases have the previous id as `distinct_id`.
 const REVERSED: &str = "posthog-python";
 
+/// An identifier of a call.
+#[derive(Debug, Clone, Copy)]
+enum Id {
+    User,
+    Anonymous,
+    Previous,
+    Group,
+    Message,
+}
+
+/// Number of identifiers that a call may have.
+const IDS: usize = 5;
+
+impl Id {
+    const ALL: [Self; IDS] =
+        [Self::User, Self::Anonymous, Self::Previous, Self::Group, Self::Message];
+
+    /// The identifier that a field beside the properties holds.
+    fn named(key: &str) -> Option<Self> {
+        Some(match key {
+            "userId" | "distinct_id" => Self::User,
+            "anonymousId" => Self::Anonymous,
+            "previousId" => Self::Previous,
+            "groupId" => Self::Group,
+            "messageId" | "uuid" => Self::Message,
+            _ => return None,
+        })
+    }
+}
+
+/// Texts of the identifiers that were sent as whole numbers, by place.
+pub(super) type NumberTexts = [Option<String>; IDS];
+
 /// What PostHog's SDKs say of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Known {
@@ -101,8 +134,6 @@ pub(super) struct Call<'t, 'a> {
     /// `name` and `category` of pages and screens, where they are not null.
     pub(super) name: Option<&'t [Node<'a>]>,
     pub(super) category: Option<&'t [Node<'a>]>,
-    /// The value of `group_id`.
-    pub(super) group: Option<&'t [Node<'a>]>,
     pub(super) properties: Sent<'t, 'a>,
     pub(super) traits: Sent<'t, 'a>,
     /// Traits for a profile that has none of these names.
@@ -112,6 +143,12 @@ pub(super) struct Call<'t, 'a> {
     pub(super) context_fault: Option<String>,
     /// Optional fields that cannot be read, the context included.
     pub(super) left_out: u64,
+    /// Names of attributes that are to be removed, which no call can.
+    pub(super) unset: u64,
+    /// The identifiers that were sent as whole numbers, by place.
+    whole: [Option<i128>; IDS],
+    /// How many of them were.
+    pub(super) numbers: u64,
     /// Who the user of a call of PostHog's protocol is.
     pub(super) known: Known,
     /// Whether its SDK names the ids of an alias in the other order: PostHog's for Python does.
@@ -143,13 +180,8 @@ impl<'t, 'a> Call<'t, 'a> {
                     self.sent_at = field(value);
                     continue;
                 }
-                _ => {
-                    let Some(slot) = self.field_mut(key) else { continue };
-                    *slot = field(value);
-                    if key == SEGMENT.group_id {
-                        self.group = not_null(value);
-                    }
-                }
+                _ if self.take_field(key, value) => {}
+                _ => continue,
             }
             self.has_fields = true;
         }
@@ -175,14 +207,13 @@ impl<'t, 'a> Call<'t, 'a> {
                 "properties" => self.properties = sent(key, value),
                 "$set" => self.traits = sent(key, value),
                 "$set_once" => self.once = sent(key, value),
+                "$unset" => self.unset = names_in(value),
                 "sent_at" => {
                     self.sent_at = field(value);
                     continue;
                 }
-                _ => {
-                    let Some(slot) = self.field_mut(key) else { continue };
-                    *slot = field(value);
-                }
+                _ if self.take_field(key, value) => {}
+                _ => continue,
             }
             self.has_fields = true;
         }
@@ -194,18 +225,19 @@ impl<'t, 'a> Call<'t, 'a> {
     fn read_posthog_properties(&mut self, properties: &'t [Node<'a>]) {
         let (has_traits, has_once) =
             (!matches!(self.traits, Sent::Absent), !matches!(self.once, Sent::Absent));
-        let has_user = !matches!(self.user_id, Field::Absent);
+        let (has_user, has_unset) = (!matches!(self.user_id, Field::Absent), self.unset > 0);
         for (key, value) in members(properties) {
             match key {
                 "$set" | "$group_set" if !has_traits => self.traits = sent(key, value),
                 "$set_once" if !has_once => self.once = sent(key, value),
-                "distinct_id" if !has_user => self.user_id = field(value),
-                "$anon_distinct_id" => self.anonymous_id = field(value),
-                "alias" => self.previous_id = field(value),
+                "$unset" if !has_unset => self.unset = names_in(value),
+                "distinct_id" if !has_user => self.take_id(Id::User, value),
+                "$anon_distinct_id" => self.take_id(Id::Anonymous, value),
+                "alias" => self.take_id(Id::Previous, value),
                 "$lib" => self.is_reversed = value.first() == Some(&Node::String(REVERSED)),
                 "$session_id" => self.session_id = field(value),
                 "$device_id" => self.device_id = field(value),
-                "$group_key" => (self.group_id, self.group) = (field(value), not_null(value)),
+                "$group_key" => self.take_id(Id::Group, value),
                 "$process_person_profile" if is_false(value) => self.known = Known::NoProfile,
                 "$is_identified" if self.known == Known::Person && is_false(value) => {
                     self.known = Known::Visitor;
@@ -215,22 +247,75 @@ impl<'t, 'a> Call<'t, 'a> {
         }
     }
 
+    /// Takes the field of that key, of those that take neither object nor array; gives whether it is one.
+    fn take_field(&mut self, key: &str, value: &[Node<'a>]) -> bool {
+        if let Some(id) = Id::named(key) {
+            self.take_id(id, value);
+            return true;
+        }
+        let Some(slot) = self.other_mut(key) else { return false };
+        *slot = field(value);
+        true
+    }
+
+    fn take_id(&mut self, id: Id, value: &[Node<'a>]) {
+        *self.id_mut(id) = field(value);
+        self.whole[id as usize] = whole(value);
+    }
+
+    fn id_mut(&mut self, id: Id) -> &mut Field<'a> {
+        match id {
+            Id::User => &mut self.user_id,
+            Id::Anonymous => &mut self.anonymous_id,
+            Id::Previous => &mut self.previous_id,
+            Id::Group => &mut self.group_id,
+            Id::Message => &mut self.message_id,
+        }
+    }
+
+    /// The texts of the identifiers that were sent as whole numbers: SDKs for Python send some as they were given.
+    pub(super) fn number_texts(&self) -> NumberTexts {
+        self.whole.map(|number| number.map(|number| number.to_string()))
+    }
+
+    /// The same call, with these texts as its identifiers.
+    pub(super) fn with_texts(mut self, texts: &'a NumberTexts) -> Self {
+        for (id, text) in Id::ALL.into_iter().zip(texts) {
+            let slot = self.id_mut(id);
+            if let Some(text) = text
+                && matches!(slot, Field::Number(_))
+            {
+                *slot = Field::Text(text);
+                self.numbers += 1;
+            }
+        }
+        self
+    }
+
     /// The field of that key, of those that take neither object nor array.
     pub(super) fn field_mut(&mut self, key: &str) -> Option<&mut Field<'a>> {
+        match Id::named(key) {
+            Some(id) => Some(self.id_mut(id)),
+            None => self.other_mut(key),
+        }
+    }
+
+    /// Likewise, of those that are no identifiers.
+    fn other_mut(&mut self, key: &str) -> Option<&mut Field<'a>> {
         Some(match key {
             "type" => &mut self.kind,
             "event" => &mut self.event,
-            "userId" | "distinct_id" => &mut self.user_id,
-            "anonymousId" => &mut self.anonymous_id,
-            "previousId" => &mut self.previous_id,
-            "groupId" => &mut self.group_id,
-            "messageId" | "uuid" => &mut self.message_id,
             "timestamp" => &mut self.timestamp,
             "originalTimestamp" => &mut self.original_timestamp,
             "sentAt" | "sent_at" => &mut self.sent_at,
             "offset" => &mut self.offset,
             _ => return None,
         })
+    }
+
+    /// What is changed about it, whatever it becomes.
+    pub(super) fn adjusted(&self) -> Adjustments {
+        Adjustments { renamed: self.numbers, dropped: self.unset, ..Adjustments::default() }
     }
 
     /// The nodes of the properties; none when they are not an object.
@@ -244,6 +329,25 @@ pub(super) fn nodes_of<'t, 'a>(sent: &Sent<'t, 'a>) -> &'t [Node<'a>] {
     match sent {
         Sent::Object { nodes, .. } => nodes,
         Sent::Absent | Sent::Refused(_) | Sent::Other => &[],
+    }
+}
+
+/// A number without a fraction or an exponent.
+fn whole(value: &[Node<'_>]) -> Option<i128> {
+    match value.first() {
+        Some(Node::Static(StaticNode::I64(number))) => Some((*number).into()),
+        Some(Node::Static(StaticNode::U64(number))) => Some((*number).into()),
+        _ => None,
+    }
+}
+
+/// Names in a list, or in an object.
+fn names_in(value: &[Node<'_>]) -> u64 {
+    match value.first() {
+        Some(Node::Array { .. }) => elements(value).count() as u64,
+        Some(Node::Object { .. }) => members(value).count() as u64,
+        Some(Node::String(_)) => 1,
+        _ => 0,
     }
 }
 

@@ -91,7 +91,7 @@ impl CallReader<'_> {
         if call.known == Known::NoProfile {
             headings.anonymous_id = std::mem::take(&mut headings.user_id);
         }
-        let mut adjusted = Adjustments { cut: call.left_out, ..Adjustments::default() };
+        let mut adjusted = Adjustments { cut: call.left_out, ..call.adjusted() };
         let made = mapping::properties(call, name, protocol, &mut adjusted);
         match &call.properties {
             Sent::Refused(reason) => errors.push(reason.clone()),

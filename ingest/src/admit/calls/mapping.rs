@@ -6,6 +6,7 @@
 //! | page, `$pageview` | `Page Viewed` |
 //! | screen, `$screen` | `Screen Viewed` |
 //! | identify, `$identify`, `$set`, `$set_once` | a change of the profile with that `userId` |
+//! | `$unset`, alone or beside another event | nothing: attributes are not removed; its names are counted as dropped |
 //! | group, `$groupidentify` | its attributes `groupId` and `group` |
 //! | alias, `$create_alias` | a link of two ids |
 //! | another `$name` of PostHog | the event `_name` |
@@ -31,9 +32,11 @@ const SCREEN_VIEWED: &str = "Screen Viewed";
 const RENAMED_PREFIX: char = '_';
 /// Names of an order's properties in Segment's specification of commerce, and here.
 const ORDER_NAMES: [(&str, &str); 2] = [("order_id", "orderId"), ("revenue", "total")];
+/// PostHog's event that removes attributes, and the property with their names.
+const UNSET: &str = "$unset";
 /// Properties of PostHog that say something of the event or its person beside what the event says: they are read by
 /// [`Call::read_posthog`].
-const POSTHOG_READ: [&str; 4] = ["$set", "$set_once", "distinct_id", "token"];
+const POSTHOG_READ: [&str; 5] = ["$set", "$set_once", UNSET, "distinct_id", "token"];
 /// Traits that say something of consent. A public key cannot give it.
 const CONSENT_TRAITS: [&str; 6] =
     ["consent", "consents", "subscription", "subscriptions", "subscribed", "unsubscribed"];
@@ -83,7 +86,7 @@ fn segment_kind(kind: &Field<'_>) -> Result<CallKind, String> {
 
 fn posthog_meaning(event: &str) -> Meaning<'_> {
     match event {
-        "$identify" | "$set" | "$set_once" => Meaning::Identify,
+        "$identify" | "$set" | "$set_once" | UNSET => Meaning::Identify,
         "$groupidentify" => Meaning::Group,
         "$create_alias" => Meaning::Alias,
         "$pageview" => Meaning::Event(Cow::Borrowed(PAGE_VIEWED)),

@@ -365,8 +365,7 @@ impl Admitter {
             let mut call = Call::default();
             call.read(nodes, request.rules.protocol);
             recovered.mark(&mut call);
-            reader.take(&mut call, place, request);
-            call.has_fields
+            reader.take(call, place, request)
         });
         read.unwrap_or_else(|| {
             request.reject_unread(place, "event cannot be read");
@@ -452,32 +451,34 @@ impl CallReader<'_> {
     ) -> bool {
         let mut call = Call::default();
         call.read(nodes, request.rules.protocol);
-        self.take(&mut call, place, request);
-        call.has_fields
+        self.take(call, place, request)
     }
 
-    /// Validates a call and encodes what it becomes.
+    /// Validates a call and encodes what it becomes; gives whether it has a field of one.
     fn take(
         &mut self,
-        call: &mut Call<'_, '_>,
+        call: Call<'_, '_>,
         place: CallPlace<'_>,
         request: &mut CallRequest<'_>,
-    ) {
+    ) -> bool {
         let CallRules { protocol, kind, .. } = request.rules;
-        let taken = match mapping::meaning(call, protocol, kind) {
-            Ok(Meaning::Event(name)) => self.event(call, &name, place, request),
+        let texts = call.number_texts();
+        let mut call = call.with_texts(&texts);
+        let taken = match mapping::meaning(&call, protocol, kind) {
+            Ok(Meaning::Event(name)) => self.event(&call, &name, place, request),
             Ok(Meaning::Identify) => {
                 call.take_traits_of_context();
-                self.identify(call, place, request)
+                self.identify(&call, place, request)
             }
-            Ok(Meaning::Group) => self.group(call, place, request),
-            Ok(Meaning::Alias) => self.alias(call, place, request),
+            Ok(Meaning::Group) => self.group(&call, place, request),
+            Ok(Meaning::Alias) => self.alias(&call, place, request),
             Err(error) => Err(vec![error]),
         };
         match taken {
             Ok(()) => request.request.accepted += 1,
-            Err(errors) => request.reject(place, call, errors),
+            Err(errors) => request.reject(place, &call, errors),
         }
+        call.has_fields
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use simd_json::Node;
+
 use crate::{
     model::limits::IDENTIFIER_CHARS_MAX,
     parse::members,
@@ -49,6 +51,12 @@ pub(super) struct Changes<'a> {
     once: Option<Addresses<'a>>,
     /// Whether they make no profile: of a visitor who was not identified.
     is_known_only: bool,
+}
+
+impl Changes<'_> {
+    const fn is_empty(&self) -> bool {
+        self.set.is_none() && self.once.is_none()
+    }
 }
 
 impl CallReader<'_> {
@@ -138,7 +146,7 @@ impl CallReader<'_> {
         let mut errors = Vec::new();
         let mut headings = Headings::read(call, place, request, &mut errors);
         headings.sent_as = sent_as(call, request.rules.protocol, CallKind::Identify);
-        let mut adjusted = Adjustments::default();
+        let mut adjusted = call.adjusted();
         let mut changes = self.traits(call, request, &mut adjusted, &mut errors);
         errors.extend(properties_fault(call, request.rules.protocol));
         errors.extend(context_fault(call));
@@ -146,8 +154,11 @@ impl CallReader<'_> {
         if !errors.is_empty() {
             return Err(errors);
         }
-        if headings.user_id.is_empty() {
-            self.push_without_user(&headings, traits_count(call), request);
+        // To remove attributes is all that it asks for.
+        let is_only_unset =
+            call.unset > 0 && changes.is_empty() && headings.anonymous_id.is_empty();
+        if headings.user_id.is_empty() || is_only_unset {
+            self.push_without_user(&headings, call, traits_count(call), request);
             return Ok(());
         }
         // Also without traits it names someone.
@@ -178,7 +189,8 @@ impl CallReader<'_> {
         errors.extend(unreadable);
         check_scope(request.rules, &mut errors);
         // One at fault has its own message.
-        let group = call.group.filter(|_| !group_id.is_empty());
+        let group = [Node::String(group_id)];
+        let group = (!group_id.is_empty()).then_some(&group[..]);
         let made: Vec<Member<'_, '_>> = [(GROUP_ID, group), (GROUP, object(&call.traits))]
             .into_iter()
             .filter_map(|(name, value)| Some(Member { name: Cow::Borrowed(name), value: value? }))
@@ -193,7 +205,7 @@ impl CallReader<'_> {
             return Err(errors);
         }
         if headings.user_id.is_empty() {
-            self.push_without_user(&headings, traits_count(call) + 1, request);
+            self.push_without_user(&headings, call, traits_count(call) + 1, request);
             return Ok(());
         }
         // PostHog's SDKs make an id up where none was given.
@@ -201,7 +213,9 @@ impl CallReader<'_> {
         let attributes = std::mem::take(&mut self.profile.attributes);
         let set =
             ProfileCall { is_known_only, attributes: attributes.text(), ..ProfileCall::default() };
+        let position = request.profiles.position();
         self.push(&headings, set, request);
+        request.adjust_profile_call(position, call.adjusted());
         self.profile.attributes = attributes;
         Ok(())
     }
@@ -239,7 +253,9 @@ impl CallReader<'_> {
             Protocol::Segment => ProfileCallKind::Alias,
             Protocol::PostHog => ProfileCallKind::Join,
         };
+        let position = request.profiles.position();
         self.push(&headings, ProfileCall { kind, previous_id, ..ProfileCall::default() }, request);
+        request.adjust_profile_call(position, call.adjusted());
         Ok(())
     }
 
@@ -247,10 +263,12 @@ impl CallReader<'_> {
     fn push_without_user(
         &mut self,
         headings: &Headings<'_>,
-        dropped: u64,
+        call: &Call<'_, '_>,
+        traits: u64,
         request: &mut CallRequest<'_>,
     ) {
-        let adjusted = Adjustments { dropped, ..Adjustments::default() };
+        let mut adjusted = call.adjusted();
+        adjusted.dropped += traits;
         request.adjusted += adjusted;
         let context = request.request.context;
         if let Some(notes) = &mut request.notes {
@@ -394,7 +412,7 @@ fn context_fault(call: &Call<'_, '_>) -> Option<String> {
     Some(fault.replacen("properties", "context", 1))
 }
 
-fn object<'t, 'a>(sent: &Sent<'t, 'a>) -> Option<&'t [simd_json::Node<'a>]> {
+fn object<'t, 'a>(sent: &Sent<'t, 'a>) -> Option<&'t [Node<'a>]> {
     match sent {
         Sent::Object { nodes, .. } => Some(nodes),
         Sent::Absent | Sent::Refused(_) | Sent::Other => None,

@@ -154,7 +154,9 @@ fn texts(row: usize, missing: Option<&str>) -> Vec<Faulty> {
     let too_long = format!(" must be at most {TEXT_CHARS_MAX} characters, received {over}");
     let mut all: Vec<Faulty> =
         absent.map(|value| Faulty { value, fault: missing.map(str::to_owned) }).into();
-    all.extend(no_texts().map(|value| Faulty::bad(value, " must be a string")));
+    // Whole numbers are taken for identifiers.
+    let wrong = [json!({"a": 1}), json!([1]), json!(true), json!(5.5)];
+    all.extend(wrong.map(|value| Faulty::bad(value, " must be a string")));
     all.extend([
         Faulty::bad(json!("a\0b"), " must not contain NUL characters"),
         Faulty::good(text(row, TEXT_CHARS_MAX)),

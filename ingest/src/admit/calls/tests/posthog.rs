@@ -109,3 +109,45 @@ fn traits_of_a_key_without_the_scope_are_dropped_and_the_event_is_kept() {
     assert_eq!(admitted.adjusted.dropped, 2);
     assert!(admitted.rejected[0].errors[0].contains("users:write"), "{:?}", admitted.rejected);
 }
+
+#[test]
+fn whole_numbers_are_ids_of_posthog_wherever_they_stand() {
+    let body = json!([
+        {"event": "$groupidentify", "distinct_id": 1, "properties": {"$group_type": "company", "$group_key": 42}},
+        {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": 7}},
+        {"event": "$identify", "properties": {"distinct_id": 8, "$anon_distinct_id": 9}},
+        {"event": "$groupidentify", "distinct_id": "a", "properties": {"$group_type": "company", "$group_key": 1.5}},
+    ]);
+    let admitted = admit(Protocol::PostHog, &body);
+    let calls = profiles(&admitted);
+    assert_eq!((calls[0].user_id, calls[0].attributes), ("1", r#"{"groupId":"42"}"#));
+    assert_eq!(calls[1].previous_id, "7");
+    assert_eq!((calls[2].user_id, calls[2].anonymous_id), ("8", "9"));
+    assert_eq!(admitted.rejected[0].errors, ["$group_key must be a string"]);
+    assert_eq!(admitted.adjusted.renamed, 5);
+}
+
+#[test]
+fn attributes_that_are_to_be_removed_stay_and_are_counted() {
+    let names = json!(["plan", "email"]);
+    for (call, events_made, profiles_made) in [
+        (json!({"event": "$unset", "distinct_id": "ann", "$unset": names}), 0, 0),
+        (json!({"event": "$unset", "distinct_id": "ann", "properties": {"$unset": names}}), 0, 0),
+        // As posthog-node sends it.
+        (json!({"event": "$set", "distinct_id": "ann", "properties": {"$unset": names}}), 0, 0),
+        (json!({"event": "E", "distinct_id": "ann", "properties": {"$unset": names}}), 1, 0),
+        (json!({"event": "E", "distinct_id": "ann", "$unset": names}), 1, 0),
+        (json!({"event": "$set", "distinct_id": "ann", "$set": {"a": 1}, "$unset": names}), 0, 1),
+        (json!({"event": "$unset", "distinct_id": "ann", "$set": {"a": 1}, "$unset": names}), 0, 1),
+    ] {
+        let admitted = admit(Protocol::PostHog, &json!([call]));
+        let made = (events(&admitted).len(), profiles(&admitted).len());
+        assert_eq!(made, (events_made, profiles_made), "{call}");
+        assert!(events(&admitted).iter().all(|it| properties(it) == json!({})), "{call}");
+        assert_eq!(
+            admitted.adjusted,
+            Adjustments { dropped: 2, ..Adjustments::default() },
+            "{call}"
+        );
+    }
+}

@@ -270,3 +270,38 @@ fn what_is_changed_is_noted_by_call_while_someone_listens() {
     assert!(admitted.notes.is_none());
     assert_eq!(admitted.adjusted, Adjustments { renamed: 3, cut: 1, dropped: 3 });
 }
+
+#[test]
+fn a_whole_number_is_taken_for_an_identifier_with_every_digit() {
+    // As segment-analytics-python sends numeric ids of groups and previous ids.
+    let group = r#"{"type":"group","userId":1,"groupId":42,"anonymousId":-7,"messageId":"g"}"#;
+    let alias = r#"{"type":"alias","userId":18446744073709551615,"previousId":-9223372036854775808,"messageId":2}"#;
+    let track = r#"{"type":"track","event":"E","userId":9007199254740993,"messageId":"t"}"#;
+    let body = format!(r#"{{"batch":[{group},{alias},{track}]}}"#);
+    let admitted = Node::default().admit(rules(Protocol::Segment), &body).unwrap();
+    assert_eq!(admitted.accepted, 3, "{:?}", admitted.rejected);
+    let calls = profiles(&admitted);
+    assert_eq!((calls[0].user_id, calls[0].attributes), ("1", r#"{"groupId":"42"}"#));
+    let ids = (calls[1].user_id, calls[1].previous_id, calls[1].call_id);
+    assert_eq!(ids, ("18446744073709551615", "-9223372036854775808", "2"));
+    assert_eq!(events(&admitted)[0].user_id, "9007199254740993");
+    assert_eq!(admitted.adjusted, Adjustments { renamed: 7, ..Adjustments::default() });
+}
+
+#[test]
+fn a_number_that_is_not_whole_is_no_identifier() {
+    for number in ["1.5", "1.0", "1e3", "-0.5", "18446744073709551616"] {
+        for field in ["userId", "anonymousId", "messageId", "groupId"] {
+            let call =
+                format!(r#"{{"type":"group","userId":"u","groupId":"g","{field}":{number}}}"#);
+            let admitted = Node::default().admit(rules(Protocol::Segment), &call).unwrap();
+            let errors: Vec<_> = admitted.rejected.iter().flat_map(|it| &it.errors).collect();
+            assert_eq!(errors, [&format!("{field} must be a string")], "{call}");
+        }
+    }
+    // Of a field sent twice the last counts, whatever the first was.
+    let call = r#"{"type":"group","userId":5,"userId":"u","groupId":"g","groupId":7}"#;
+    let admitted = Node::default().admit(rules(Protocol::Segment), call).unwrap();
+    let calls = profiles(&admitted);
+    assert_eq!((calls[0].user_id, calls[0].attributes), ("u", r#"{"groupId":"7"}"#));
+}

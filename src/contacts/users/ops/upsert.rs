@@ -51,6 +51,23 @@ pub struct Upserted {
     pub user: Option<User>,
 }
 
+/// A create-or-update that a rule refused, as a whole.
+#[derive(Debug)]
+pub struct RefusedUpsert {
+    pub error: Error,
+    /// The profile that its key stands for, where there is one.
+    pub user: Option<UserId>,
+}
+
+impl From<Error> for RefusedUpsert {
+    fn from(error: Error) -> Self {
+        Self { error, user: None }
+    }
+}
+
+/// The outcome of one create-or-update of several.
+pub type UpsertOutcome = Result<Upserted, RefusedUpsert>;
+
 /// The workspace and the time of a write.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteContext<'s> {
@@ -89,7 +106,8 @@ pub async fn upsert(
     context: WriteContext<'_>,
     upserts: &[Upsert],
 ) -> Result<Vec<Result<Upserted>>> {
-    upsert_claimed(context, ClaimedUpserts { upserts, claims: &[] }).await
+    let outcomes = upsert_claimed(context, ClaimedUpserts { upserts, claims: &[] }).await?;
+    Ok(outcomes.into_iter().map(|outcome| outcome.map_err(|refused| refused.error)).collect())
 }
 
 /// Create-or-updates, and by place the keys of the calls they are made of; none without keys.
@@ -102,9 +120,13 @@ pub struct ClaimedUpserts<'u> {
 impl ClaimedUpserts<'_> {
     /// The keys of the calls whose outcome is final.
     fn keys(&self, outcomes: &Outcomes) -> Vec<CallKey> {
-        let of = |(place, outcome): &(usize, Result<Upserted>)| {
+        let of = |(place, outcome): &(usize, UpsertOutcome)| {
             let keys = self.claims.get(*place)?;
-            let is_final = keys.len() == 1 || matches!(outcome, Ok(_) | Err(Error::NotFound(_)));
+            let is_done = match outcome {
+                Ok(_) => true,
+                Err(refused) => matches!(refused.error, Error::NotFound(_)),
+            };
+            let is_final = keys.len() == 1 || is_done;
             is_final.then_some(keys)
         };
         outcomes.iter().filter_map(of).flatten().copied().collect()
@@ -120,9 +142,9 @@ impl ClaimedUpserts<'_> {
 pub async fn upsert_claimed(
     context: WriteContext<'_>,
     claimed: ClaimedUpserts<'_>,
-) -> Result<Vec<Result<Upserted>>> {
+) -> Result<Vec<UpsertOutcome>> {
     let ClaimedUpserts { upserts, .. } = claimed;
-    let mut outcomes: Vec<Option<Result<Upserted>>> = Vec::new();
+    let mut outcomes: Vec<Option<UpsertOutcome>> = Vec::new();
     outcomes.resize_with(upserts.len(), || None);
     let mut pending: Vec<usize> = (0..upserts.len()).collect();
     let mut waves = 0;
@@ -137,7 +159,7 @@ pub async fn upsert_claimed(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-type Outcomes = Vec<(usize, Result<Upserted>)>;
+type Outcomes = Vec<(usize, UpsertOutcome)>;
 
 /// Applies those of the pending elements that wait for no other, and returns their outcomes.
 async fn wave(
@@ -233,7 +255,7 @@ async fn attempt(
     let (found, absent): (Vec<&ResolvedUpsert<'_>>, Vec<&ResolvedUpsert<'_>>) =
         wave.into_iter().partition(|one| one.found.is_some());
     let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.creates());
-    outcomes.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER))));
+    outcomes.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER.into()))));
     let Some(changed) = change(&mut tx, step, &found).await? else { return Ok(None) };
     outcomes.extend(changed);
     let Some(made) = insert(&mut tx, step, &new).await? else { return Ok(None) };
@@ -331,7 +353,10 @@ async fn change(
     let refused = apply(tx, step, &changes, &locked).await?;
     let outcome = |one: &&ResolvedUpsert<'_>, id: &UserId| {
         if let Some(fault) = refused.get(id) {
-            return Err(merged_fault(*fault));
+            // One that is adopted by its address is not the caller's as long as its change is refused.
+            let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
+            let user = (!is_adopted).then_some(*id);
+            return Err(RefusedUpsert { error: merged_fault(*fault), user });
         }
         let external_id = locked.get(id).and_then(|row| row.external_id.clone());
         let external_id = external_id.or_else(|| one.upsert.external_id().map(str::to_owned));

@@ -9,7 +9,9 @@ use contacts::users::{
     model::{CallKey, Key, Upsert},
     ops::{
         calls,
-        upsert::{ClaimedUpserts, Upserted, WriteContext, upsert_claimed},
+        upsert::{
+            ClaimedUpserts, RefusedUpsert, UpsertOutcome, Upserted, WriteContext, upsert_claimed,
+        },
     },
 };
 use identity::{
@@ -260,22 +262,25 @@ struct WantedLink<'c> {
 impl<'c> Outcomes<'c> {
     /// Takes the outcomes of changes. Gives the calls of those that were refused, each as a change of its own, where
     /// several were one change.
-    fn take(&mut self, changes: &[Change<'c>], outcomes: Vec<Result<Upserted>>) -> Vec<Change<'c>> {
+    fn take(&mut self, changes: &[Change<'c>], outcomes: Vec<UpsertOutcome>) -> Vec<Change<'c>> {
         let mut apart = Vec::new();
         for (change, outcome) in changes.iter().zip(outcomes) {
             let calls = &change.calls;
             let name = match outcome {
                 Ok(Upserted { id: user, .. }) => {
-                    let with_ids = calls.iter().filter(|call| !call.anonymous_id.is_empty());
-                    self.links.extend(with_ids.map(|call| WantedLink { call: *call, user }));
+                    self.link(calls, user);
                     "applied"
                 }
-                Err(Error::NotFound(_)) => "no_profile",
+                Err(RefusedUpsert { error: Error::NotFound(_), .. }) => "no_profile",
                 Err(_) if calls.len() > 1 => {
                     apart.extend(calls.iter().map(change_of));
                     continue;
                 }
-                Err(error) => {
+                Err(RefusedUpsert { error, user }) => {
+                    // Traits without room are no reason to lose whose the anonymous id is.
+                    if let Some(user) = user {
+                        self.link(calls, user);
+                    }
                     let refusal =
                         |call: &ProfileCall<'c>| Refusal { call: *call, reason: error.message() };
                     self.refusals.extend(calls.iter().map(refusal));
@@ -285,6 +290,12 @@ impl<'c> Outcomes<'c> {
             count(name, calls.len() as u64);
         }
         apart
+    }
+
+    /// Wants the anonymous ids of these calls linked to their profile.
+    fn link(&mut self, calls: &[ProfileCall<'c>], user: UserId) {
+        let with_ids = calls.iter().filter(|call| !call.anonymous_id.is_empty());
+        self.links.extend(with_ids.map(|call| WantedLink { call: *call, user }));
     }
 
     /// Sorts links as the calls of these changes are: the first link of an anonymous id counts.
@@ -331,10 +342,7 @@ async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>
 }
 
 /// Applies changes, and gives the outcome of each.
-async fn upserted(
-    context: WriteContext<'_>,
-    changes: &[Change<'_>],
-) -> Result<Vec<Result<Upserted>>> {
+async fn upserted(context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<Vec<UpsertOutcome>> {
     let mut upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
     resolve_linked(context, &mut upserts).await?;
     let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();

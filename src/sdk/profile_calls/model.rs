@@ -151,12 +151,22 @@ impl<'c> Open<'c> {
 }
 
 impl Change<'_> {
-    /// Adds a later change of the same profile, made in the same manner. Gives it back where both together break a
-    /// limit of attributes, although each does not.
+    /// Whether both together adopt the profile that they adopt one after the other: the later one finds the profile that
+    /// the earlier one left, and adopts none by its own address.
+    fn adopts_alike(&self, later: &Self) -> bool {
+        let adopting = later.upsert.adopting_email();
+        adopting.is_none() || adopting == self.upsert.adopting_email()
+    }
+
+    /// Adds a later change of the same profile, made in the same manner. Gives it back where both together would adopt
+    /// another profile, or break a limit of attributes, although each does not.
     fn absorb(&mut self, later: Self) -> Option<Self>
     where
         Self: Sized,
     {
+        if !self.adopts_alike(&later) {
+            return Some(later);
+        }
         let earlier = &mut self.upsert;
         let is_once = earlier.manner.is_once;
         let merged = Attributes::merged(
@@ -284,6 +294,33 @@ mod tests {
         let shared = steps(calls.into_iter(), Ids::Shared);
         let [Step::Changes(changes)] = &shared[..] else { panic!() };
         assert_eq!(changes.len(), 2, "nothing is between two calls");
+    }
+
+    #[test]
+    fn an_address_that_may_lead_to_another_profile_stays_apart() {
+        let with = |call_id, email: &'static str, is_public| ProfileCall {
+            email,
+            is_public,
+            ..set("ann", call_id, "{}")
+        };
+        let addresses = |emails: [&'static str; 3], is_public| -> Vec<Option<String>> {
+            let calls = [("1", emails[0]), ("2", emails[1]), ("3", emails[2])]
+                .map(|(call_id, email)| with(call_id, email, is_public));
+            let steps = steps(calls.into_iter(), Ids::Apart);
+            let [Step::Changes(changes)] = &steps[..] else { panic!() };
+            changes.iter().map(|it| it.upsert.email().map(str::to_owned)).collect()
+        };
+        let (one, two) = ("one@example.test", "two@example.test");
+        let some = |email: &str| Some(email.to_owned());
+        // The first address leads to the profile that ann adopts; the second is its new one.
+        assert_eq!(addresses([one, two, two], false), [some(one), some(two)]);
+        assert_eq!(addresses([one, two, ""], false), [some(one), some(two)]);
+        // Without one ann gets a profile of her own, which adopts none later.
+        assert_eq!(addresses(["", two, two], false), [None, some(two)]);
+        assert_eq!(addresses([one, "", one], false), [some(one)]);
+        // A public key adopts none, and keeps the first address.
+        assert_eq!(addresses([one, two, ""], true), [some(one)]);
+        assert_eq!(addresses(["", two, one], true), [some(two)]);
     }
 
     #[test]

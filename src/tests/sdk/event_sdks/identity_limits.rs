@@ -331,3 +331,47 @@ async fn traits_without_room_are_refused_alone_and_name_the_limit() {
     let body = group["body"].as_str().unwrap();
     assert!(body.len() == 2_048 && body.starts_with(r#"{"type":"group","#), "{body}");
 }
+
+#[tokio::test]
+async fn an_anonymous_id_is_linked_although_the_traits_have_no_room() {
+    let workspace = Workspace::new().await;
+    let (sender, app) =
+        (Sender::of(&workspace, "events:write,users:write").await, Sender::app(&workspace).await);
+    let full: Value = (0..200).map(|number| (format!("k{number}"), json!(1))).collect();
+    sender.batch(&[json!({"type": "identify", "userId": "ann", "traits": full})]).await;
+    profile(&workspace, "ann", |it| it["attributes"]["k199"] == 1).await;
+    let call = |user: &str, anonymous: &str| {
+        json!({"type": "identify", "userId": user, "anonymousId": anonymous, "messageId": format!("of {anonymous}"),
+            "traits": {"more": 1}})
+    };
+    // By itself; as one change with another call; and with a public key.
+    sender.batch(&[call("ann", "a1")]).await;
+    identities(&workspace, "ann", 3).await;
+    sender
+        .batch(&[
+            call("ann", "a2"),
+            json!({"type": "identify", "userId": "ann", "anonymousId": "a3", "traits": {"k0": 2}}),
+        ])
+        .await;
+    identities(&workspace, "ann", 5).await;
+    app.batch(&[call("ann", "a4")]).await;
+    let linked: BTreeSet<String> =
+        identities(&workspace, "ann", 6).await.into_iter().skip(2).map(|(_, id)| id).collect();
+    assert_eq!(linked, ["a1", "a2", "a3", "a4"].map(str::to_owned).into());
+    refused(&workspace, 3).await;
+    // A repeat changes nothing.
+    sender.batch(&[call("ann", "a1"), call("ann", "a2")]).await;
+    // A lead is not the user's as long as it is not taken over.
+    let lead = format!("{}@example.test", unique("lead"));
+    workspace.api.post("/users", &json!({"email": lead, "attributes": full}), 201).await;
+    let mut of_lead = call("bob", "b1");
+    of_lead["traits"]["email"] = json!(lead);
+    sender.batch(&[of_lead]).await;
+    refused(&workspace, 4).await;
+    sender.batch(&[json!({"type": "identify", "userId": "bob", "anonymousId": "b1"})]).await;
+    let ids = identities(&workspace, "bob", 3).await;
+    assert_eq!(ids[2], ("anonymous".to_owned(), "b1".to_owned()));
+    let bob = profile(&workspace, "bob", |_| true).await;
+    assert_eq!((&bob["attributes"], &bob["email"]), (&json!({}), &Value::Null));
+    identities(&workspace, "ann", 6).await;
+}

@@ -43,6 +43,54 @@ async fn an_anonymous_id_and_an_address_are_of_the_first_call_of_a_batch() {
 }
 
 #[tokio::test]
+async fn a_batch_takes_over_the_lead_that_calls_one_by_one_do() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let mut leads = Vec::new();
+    for number in 0..3 {
+        let lead = format!("{}@example.test", unique("lead"));
+        let body = json!({"email": lead, "attributes": {"lead": number}});
+        workspace.api.post("/users", &body, 201).await;
+        leads.push(lead);
+    }
+    let identify =
+        |user: &str, traits: Value| json!({"type": "identify", "userId": user, "traits": traits});
+    sender
+        .batch(&[
+            identify("ann", json!({"email": leads[0]})),
+            identify("ann", json!({"email": leads[1], "last": 1})),
+            identify("bob", json!({"a": 1})),
+            identify("bob", json!({"email": leads[2], "last": 1})),
+        ])
+        .await;
+    let ann = profile(&workspace, "ann", |it| it["attributes"]["last"] == 1).await;
+    assert_eq!((&ann["attributes"]["lead"], &ann["email"]), (&json!(0), &json!(leads[1])));
+    // He has a profile of his own by the time his address is known.
+    let bob = profile(&workspace, "bob", |it| it["attributes"]["last"] == 1).await;
+    assert_eq!((&bob["attributes"]["lead"], &bob["email"]), (&Value::Null, &json!(leads[2])));
+    let users = workspace.api.get("/users?limit=1", 200).await.json();
+    assert_eq!(users["pagination"]["total"], 4);
+}
+
+#[tokio::test]
+async fn numeric_ids_of_sdks_for_python_name_groups_and_people() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    sender
+        .batch(&[
+            json!({"type": "identify", "userId": 9_007_199_254_740_993_u64, "traits": {"a": 1}}),
+            json!({"type": "group", "userId": "9007199254740993", "groupId": 42, "traits": {"size": 3}}),
+            json!({"type": "alias", "userId": "9007199254740993", "previousId": 7}),
+        ])
+        .await;
+    let is_grouped = |it: &Value| it["attributes"]["groupId"] == "42";
+    let user = profile(&workspace, "9007199254740993", is_grouped).await;
+    assert_eq!(user["attributes"], json!({"a": 1, "groupId": "42", "group": {"size": 3}}));
+    let ids = identities(&workspace, "9007199254740993", 3).await;
+    assert_eq!(ids[2], ("anonymous".to_owned(), "7".to_owned()));
+}
+
+#[tokio::test]
 async fn a_late_retry_of_an_identify_does_not_bring_old_traits_back() {
     let workspace = Workspace::new().await;
     let sender = Sender::of(&workspace, "events:write,users:write").await;

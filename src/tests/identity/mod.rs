@@ -1,6 +1,6 @@
 //! One person, many identifiers: links, aliases and merges.
 //!
-//! No endpoint of this release links or aliases yet, so these tests call the operations on the running server.
+//! Most tests call the operations on the running server, which event SDKs reach by calls.
 
 mod aliases;
 mod histories;

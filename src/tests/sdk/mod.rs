@@ -63,6 +63,10 @@ impl Device {
         Self { http: Client::new(&server.url, None), key, secret, token: None }
     }
 
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     /// The app in the hands of the person with this external id.
     pub(crate) fn by(&self, external_id: &str) -> Self {
         let claims = json!({"sub": external_id, "exp": now_s() + 600});

@@ -1,4 +1,5 @@
-//! The official packages go on sending while the server is killed and started again: each event arrives, and once.
+//! The official packages go on sending while the server is killed and started again: each event arrives, and once, and so
+//! does the profile with its links.
 
 use std::{collections::BTreeSet, net::TcpListener, process::Stdio, time::Duration};
 
@@ -16,6 +17,8 @@ use crate::kit::{Process, data_dir, within};
 
 /// How often the server is killed.
 const KILLS: usize = 2;
+/// Lines that each script reads.
+const LINES: usize = 1 + 2 * KILLS;
 /// Events of each package when the server is killed, and while it is away.
 const SENDING: usize = 300;
 const AWAY: usize = 60;
@@ -24,11 +27,12 @@ const ACKNOWLEDGED: u64 = 60;
 /// The longest time that a package takes to send what is left.
 const END_MAX: Duration = Duration::from_mins(8);
 
-/// Sends as many events as each line says, and the rest at the end. Retries outlast the time that the server is away.
+/// Sends as many events as each line says, and the rest at the end. Before them it identifies the user, with another anonymous
+/// id for each line. Retries outlast the time that the server is away.
 const NODE: &str = r#"
-let number = 0;
+let number = 0, line = 0;
 const lines = require("node:readline").createInterface({ input: process.stdin });
-lines.on("line", (count) => { for (let i = 0; i < Number(count); i += 1) track(number++); });
+lines.on("line", (count) => { identify(line++); for (let i = 0; i < Number(count); i += 1) track(number++); });
 lines.on("close", () => end());
 const { SERVER_URL: host, WRITE_KEY: writeKey, USER_ID: userId } = process.env;
 "#;
@@ -36,6 +40,7 @@ const ANALYTICS_NODE: &str = r#"
 const { Analytics } = require("@segment/analytics-node");
 const analytics = new Analytics({ writeKey, host, flushAt: 5, flushInterval: 50, maxRetries: 100 });
 const track = (n) => analytics.track({ userId, event: "E", properties: { n } });
+const identify = (line) => analytics.identify({ userId, anonymousId: `${userId}-${line}`, traits: { line } });
 const end = () => analytics.closeAndFlush({ timeout: 470000 });
 "#;
 const RUDDER_NODE: &str = r#"
@@ -43,21 +48,26 @@ const RudderAnalytics = require("@rudderstack/rudder-sdk-node");
 const analytics = new RudderAnalytics(writeKey, { dataPlaneUrl: host, flushAt: 5, flushInterval: 50, retryCount: 500,
   axiosRetryConfig: { retryDelay: () => 200, shouldResetTimeout: true } });
 const track = (n) => analytics.track({ userId, event: "E", properties: { n } });
+const identify = (line) => analytics.identify({ userId, anonymousId: `${userId}-${line}`, traits: { line } });
 const end = () => analytics.flush();
 "#;
 const POSTHOG_NODE: &str = r#"
 const { PostHog } = require("posthog-node");
 const posthog = new PostHog(writeKey, { host, flushAt: 5, flushInterval: 50, fetchRetryCount: 500, fetchRetryDelay: 200 });
 const track = (n) => posthog.capture({ distinctId: userId, event: "E", properties: { n } });
+const identify = (line) => {
+  posthog.identify({ distinctId: userId, properties: { $set: { line }, $anon_distinct_id: `${userId}-${line}` } });
+};
 const end = () => posthog.shutdown(470000);
 "#;
 const PYTHON: &str = r#"
 import os, sys
 host, write_key, user_id = os.environ["SERVER_URL"], os.environ["WRITE_KEY"], os.environ["USER_ID"]
-def run(track, end):
+def run(track, identify, end):
     number = 0
-    for line in sys.stdin:
-        for _ in range(int(line)):
+    for line, count in enumerate(sys.stdin):
+        identify(line, f"{user_id}-{line}")
+        for _ in range(int(count)):
             track(number)
             number += 1
     end()
@@ -65,12 +75,16 @@ def run(track, end):
 const ANALYTICS_PYTHON: &str = r#"
 from segment.analytics.client import Client
 client = Client(write_key, host=host, upload_size=5, upload_interval=0.05, max_retries=100)
-run(lambda n: client.track(user_id, "E", {"n": n}), client.shutdown)
+def identify(line, anonymous_id):
+    client.identify(user_id, {"line": line}, anonymous_id=anonymous_id)
+run(lambda n: client.track(user_id, "E", {"n": n}), identify, client.shutdown)
 "#;
 const RUDDER_PYTHON: &str = r#"
 from rudderstack.analytics.client import Client
 client = Client(write_key, host=host, upload_size=5, upload_interval=0.05, max_retries=100)
-run(lambda n: client.track(user_id, "E", {"n": n}), client.shutdown)
+def identify(line, anonymous_id):
+    client.identify(user_id, {"line": line}, anonymous_id=anonymous_id)
+run(lambda n: client.track(user_id, "E", {"n": n}), identify, client.shutdown)
 "#;
 const POSTHOG_PYTHON: &str = r#"
 from posthog import Posthog
@@ -78,7 +92,10 @@ posthog = Posthog(write_key, host=host, flush_at=5, flush_interval=0.05, max_ret
 def end():
     posthog.flush(timeout_seconds=None)
     posthog.shutdown()
-run(lambda n: posthog.capture("E", distinct_id=user_id, properties={"n": n}), end)
+def identify(line, anonymous_id):
+    posthog.set(distinct_id=user_id, properties={"line": line})
+    posthog.alias(previous_id=anonymous_id, distinct_id=user_id)
+run(lambda n: posthog.capture("E", distinct_id=user_id, properties={"n": n}), identify, end)
 "#;
 
 /// A package and its script.
@@ -151,6 +168,20 @@ async fn stored(client: &Client, package: &str) -> Vec<Value> {
     client.get_when_back(&path).await.json().as_array().unwrap().clone()
 }
 
+/// The anonymous ids of the profile of a package; none where it has none.
+async fn linked(client: &Client, package: &str) -> BTreeSet<String> {
+    let found = client.get_when_back(&format!("/users/search?query={package}")).await.json();
+    let profiles = found["data"].as_array().unwrap();
+    let profiles = profiles.iter().filter(|it| it["externalId"] == package).count();
+    assert!(profiles < 2, "{package} has two profiles: {found}");
+    if profiles == 0 {
+        return BTreeSet::new();
+    }
+    let ids = client.get_when_back(&format!("/users/{package}/identities")).await.json();
+    let anonymous = ids["data"].as_array().unwrap().iter().filter(|it| it["type"] == "anonymous");
+    anonymous.map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+}
+
 /// Waits until so many events of each package are visible, or more.
 async fn arrived(client: &Client, scripts: &[Script], count: usize) {
     for script in scripts {
@@ -216,17 +247,27 @@ async fn packages_that_retry_lose_and_double_no_event_when_the_server_is_killed(
         script.end().await;
     }
     for package in packages {
-        let what = format!("the events of {package} are visible");
-        let events = within(END_MAX, &what, || async {
-            let events = stored(&client, package).await;
-            (events.len() >= sent).then_some(events)
-        })
-        .await;
-        let numbers: BTreeSet<u64> =
-            events.iter().map(|event| properties(event)["n"].as_u64().unwrap()).collect();
-        assert_eq!((events.len(), numbers.len()), (sent, sent), "{package}");
-        let ids: BTreeSet<&str> =
-            events.iter().map(|event| event["event_id"].as_str().unwrap()).collect();
-        assert_eq!(ids.len(), sent, "{package}");
+        arrived_once(&client, package, sent).await;
     }
+}
+
+/// Waits for all events and links of a package, each of which is there once.
+async fn arrived_once(client: &Client, package: &str, sent: usize) {
+    let what = format!("the events of {package} are visible");
+    let events = within(END_MAX, &what, || async {
+        let events = stored(client, package).await;
+        (events.len() >= sent).then_some(events)
+    })
+    .await;
+    let numbers: BTreeSet<u64> =
+        events.iter().map(|event| properties(event)["n"].as_u64().unwrap()).collect();
+    assert_eq!((events.len(), numbers.len()), (sent, sent), "{package}");
+    let ids: BTreeSet<&str> =
+        events.iter().map(|event| event["event_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), sent, "{package}");
+    let anonymous: BTreeSet<String> = (0..LINES).map(|line| format!("{package}-{line}")).collect();
+    within(END_MAX, &format!("the links of {package} are made"), || async {
+        (linked(client, package).await == anonymous).then_some(())
+    })
+    .await;
 }

@@ -70,6 +70,15 @@ pub enum Answer {
     },
 }
 
+/// Limits what the calls of requests change about profiles.
+pub trait ProfileLimit: std::fmt::Debug + Send + Sync {
+    /// Counts the profile calls of a request, which are not recorded yet.
+    ///
+    /// # Errors
+    /// Where there is no room for them.
+    fn admit(&self, calls: &Batch) -> Result<(), TrackError>;
+}
+
 /// Where calls of an event SDK come from, and how they are read.
 #[derive(Debug, Clone, Copy)]
 pub struct CallOrigin<'a> {
@@ -79,6 +88,8 @@ pub struct CallOrigin<'a> {
     pub source: EventSource<'a>,
     /// How they are read.
     pub rules: CallRules,
+    /// The limit of what they change about profiles; none of a server's.
+    pub limit: Option<&'a dyn ProfileLimit>,
 }
 
 /// Result of a request of an event SDK.
@@ -96,12 +107,15 @@ pub enum TrackError {
     /// The body is no event and no array of events.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// A single event that breaks rules: one message per failed field.
+    /// A single event that breaks rules, one message per failed field; or a request of calls beyond every limit.
     #[error("event is invalid: {}", .0.join("; "))]
     Invalid(Vec<String>),
     /// The queue or the disk is full; the request may be repeated later.
     #[error("no room: {0}")]
     Saturated(AppendError),
+    /// The sender changes more of profiles than it may; the request may be repeated after this time.
+    #[error("too many changes of profiles")]
+    Throttled(Duration),
     /// Writing to the disk failed.
     #[error("event could not be stored")]
     Storage(#[source] AppendError),
@@ -299,15 +313,14 @@ impl Intake {
     /// Records the calls of a request of an event SDK; returns once all that is valid is durable.
     ///
     /// # Errors
-    /// When the body has no call, or when the spool cannot take it. Some may be recorded in the second case: a
-    /// repeat is recorded once.
+    /// When the body has no call, or the limit or the spool no room. Some may be recorded in the last case: each once.
     pub async fn track_calls(
         &self,
         origin: CallOrigin<'_>,
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<CallsAnswer, TrackError> {
-        let CallOrigin { sender, source, rules } = origin;
+        let CallOrigin { sender, source, rules, limit } = origin;
         let inner = &*self.0;
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
@@ -328,6 +341,9 @@ impl Intake {
             claims,
             ..
         } = admitted?;
+        if let (Some(limit), Some(calls)) = (limit, &profiles) {
+            limit.admit(calls)?;
+        }
         // As for tracked events, what was refused is reported once the others are durable.
         let body = if rejected.is_empty() {
             drop(body);

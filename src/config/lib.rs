@@ -256,6 +256,8 @@ pub struct RateLimits {
     pub sdk_peer: Rate,
     /// Calls of apps, by SDK key.
     pub sdk_key: Rate,
+    /// Changes of profiles by SDK keys, by workspace: an identify counts 1, an alias 20.
+    pub sdk_profile_work: Rate,
     /// Opens and clicks, by peer.
     pub links: Rate,
     /// Unknown credentials and short links, by peer.

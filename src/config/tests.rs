@@ -80,6 +80,8 @@ fn defaults_are_those_of_the_contract() {
     assert_eq!(settings.limits.message_engagements_per_minute, 20);
     let (peer, key) = (settings.rate_limits.sdk_peer, settings.rate_limits.sdk_key);
     assert_eq!((peer.per_second, peer.burst, key.per_second), (200, 1_000, 5_000));
+    let work = settings.rate_limits.sdk_profile_work;
+    assert_eq!((work.per_second, work.burst), (2_000, 50_000));
     let failed = settings.rate_limits.failed_lookups;
     assert_eq!((failed.per_second, failed.burst), (20, 100));
     assert_eq!(settings.sdk.identity, kernel::Identity::Required);

@@ -14,6 +14,7 @@ use web::{
         quota::WorkspaceQuota,
         rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit},
         rate_limits::RateLimits,
+        work::WorkspaceWork,
     },
 };
 
@@ -68,6 +69,7 @@ pub(super) fn rate_limits(settings: &config::RateLimits) -> RateLimits {
         short_links: FailureRate::new("unknown_short_links", rate(settings.failed_lookups)),
         test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
         sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
+        sdk_profile_work: WorkspaceWork::new("sdk_profile_work", rate(settings.sdk_profile_work)),
     }
 }
 

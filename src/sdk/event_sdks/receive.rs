@@ -4,22 +4,26 @@ use axum::{
     extract::{FromRequest as _, Request},
     http::request::Parts,
 };
-use contacts::events::ops::track::{TrackKey, track_calls};
+use contacts::events::ops::track::{CallTerms, TrackKey, track_calls};
 use http::HeaderMap;
-use ingest::admit::{
-    Sender,
-    calls::{self, CallKind, CallRules, Protocol},
+use ingest::{
+    admit::{
+        Sender,
+        calls::{self, CallKind, CallRules, Protocol},
+    },
+    intake::{ProfileLimit, TrackError},
+    record::Batch,
 };
-use kernel::{Error, Result};
+use kernel::{Error, Result, WorkspaceId};
 use secrecy::SecretString;
 use url::form_urlencoded;
 use web::{
     auth::WriteKey,
-    http::{ApiResult, RawBytes},
+    http::{ApiResult, RawBytes, work::WorkspaceWork},
 };
 
 use super::body::{self, CALLS_BODY_BYTES_MAX};
-use crate::{SdkState, profile_calls};
+use crate::{SdkState, profile_calls::model};
 
 /// The query parameter with the key.
 pub(super) const WRITE_KEY: &str = "writeKey";
@@ -60,6 +64,28 @@ pub(super) async fn receive(app: &SdkState, request: Request, route: CallRoute) 
     record(app, &key, &route, body).await
 }
 
+/// What public keys of a workspace may change about profiles. All workspaces have these changes applied one after the other,
+/// so that none may have more of them than its share.
+#[derive(Debug)]
+struct PublicWork<'w> {
+    rate: &'w WorkspaceWork,
+    workspace: WorkspaceId,
+}
+
+impl ProfileLimit for PublicWork<'_> {
+    fn admit(&self, calls: &Batch) -> Result<(), TrackError> {
+        let work = model::work(calls.profile_calls());
+        if work > model::REQUEST_WORK_MAX {
+            let limit = model::REQUEST_WORK_MAX;
+            let fault = format!(
+                "changes of profiles of one request with an SDK key may cost at most {limit}, these cost {work}"
+            );
+            return Err(TrackError::Invalid(vec![fault]));
+        }
+        self.rate.take(self.workspace, work).map_err(TrackError::Throttled)
+    }
+}
+
 /// Records the calls of a body that came with this key.
 pub(super) async fn record(
     app: &SdkState,
@@ -76,11 +102,13 @@ pub(super) async fn record(
         protocol: route.protocol,
         kind: route.kind,
         may_change_profiles: key.may_change_profiles(),
-        email_fault: profile_calls::model::email_fault,
-        phone_fault: profile_calls::model::phone_fault,
+        email_fault: model::email_fault,
+        phone_fault: model::phone_fault,
     };
+    let work = PublicWork { rate: &app.rate_limits().sdk_profile_work, workspace: key.workspace() };
+    let limit = key.is_public().then_some(&work as &dyn ProfileLimit);
     let key = TrackKey { workspace: key.workspace(), id: key.id() };
-    track_calls(app, sender, key, rules, body).await?;
+    track_calls(app, sender, key, CallTerms { rules, limit }, body).await?;
     Ok(())
 }
 

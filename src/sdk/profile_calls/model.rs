@@ -21,6 +21,30 @@ pub fn phone_fault(text: &str) -> Option<String> {
         .then(|| format!("must be at most {PHONE_CHARS_MAX} characters, received {chars}"))
 }
 
+/// The work of a call that is applied by itself, where that of one which is applied with a thousand others is 1.
+const WORK_ALONE: u64 = 20;
+/// Most work of one request with a public key.
+pub const REQUEST_WORK_MAX: u64 = 50_000;
+
+/// The work of the calls of one request. What joins two ids is applied by itself; and so is what waits for an earlier call,
+/// since it has the same user and is of another manner, or has the address of another user.
+pub fn work<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> u64 {
+    let (mut manners, mut owners) = (HashMap::new(), HashMap::new());
+    calls
+        .map(|call| {
+            if call.kind != ProfileCallKind::Set {
+                return WORK_ALONE;
+            }
+            let manner = (call.is_once, call.is_known_only);
+            let other_manner = manners.insert(call.user_id, manner).is_some_and(|it| it != manner);
+            let owner = Some(call.email).filter(|it| !it.is_empty());
+            let owner = owner.and_then(|email| owners.insert(email, call.user_id));
+            let is_alone = other_manner || owner.is_some_and(|it| it != call.user_id);
+            if is_alone { WORK_ALONE } else { 1 }
+        })
+        .sum()
+}
+
 /// A change of one profile: of one call, or of several that follow one another.
 #[derive(Debug, Clone)]
 pub(super) struct Change<'c> {
@@ -321,6 +345,24 @@ mod tests {
         // A public key adopts none, and keeps the first address.
         assert_eq!(addresses([one, two, ""], true), [some(one)]);
         assert_eq!(addresses(["", two, one], true), [some(two)]);
+    }
+
+    #[test]
+    fn work_is_what_calls_cost_where_they_are_applied() {
+        let email = |user_id, email| ProfileCall { email, ..set(user_id, "1", "{}") };
+        let join = |kind| ProfileCall { kind, previous_id: "x", ..set("ann", "1", "") };
+        let once = ProfileCall { is_once: true, ..set("ann", "1", "{}") };
+        let plain = set("ann", "1", "{}");
+        for (calls, expected) in [
+            (vec![], 0),
+            (vec![plain, plain, set("bob", "1", "{}")], 3),
+            (vec![join(ProfileCallKind::Alias), join(ProfileCallKind::Join)], 2 * WORK_ALONE),
+            (vec![plain, once, once, plain], 2 + 2 * WORK_ALONE),
+            (vec![email("ann", "a@x.test"), email("ann", "a@x.test")], 2),
+            (vec![email("ann", "a@x.test"), email("bob", "a@x.test")], 1 + WORK_ALONE),
+        ] {
+            assert_eq!(work(calls.iter().copied()), expected, "{calls:?}");
+        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use futures_util::future::join_all;
 use kernel::Clock;
 use reqwest::{Method, header::HeaderMap};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Device;
-use crate::kit::{Client, TestServer, Workspace, data_dir, run, settings, unique};
+use crate::kit::{Client, TestServer, Workspace, data_dir, eventually, run, settings, unique};
 
 /// Requests at once. A token comes back each second, so a slow machine answers few more than the burst of a bucket.
 const AT_ONCE: usize = 150;
@@ -129,4 +129,61 @@ async fn a_server_is_not_limited_by_its_peer_wherever_its_key_stands() {
     let refused = refused.send().await.unwrap();
     assert_eq!(refused.headers()["ratelimit-policy"], "\"sdk_peer\";q=1;w=1");
     assert_eq!(called(&server, &token, peer).await, [200; AT_ONCE]);
+}
+
+/// Calls of this type, of people of their own.
+fn calls(kind: &str, count: usize) -> Vec<Value> {
+    let call = |number| json!({"type": kind, "userId": format!("{kind}-{number}"), "previousId": format!("p{number}")});
+    (0..count).map(call).collect()
+}
+
+#[tokio::test]
+async fn what_public_keys_change_about_profiles_is_limited_by_workspace_and_by_what_it_costs() {
+    let settings = settings(
+        &data_dir("sdk-profile-work"),
+        &[
+            ("rate_limits.sdk_profile_work.per_second", "1".to_owned()),
+            ("rate_limits.sdk_profile_work.burst", "60".to_owned()),
+        ],
+    );
+    let server = tokio::task::spawn_blocking(|| run(settings, Clock::system())).await.unwrap();
+    let (name, other_name) = (unique("work"), unique("work"));
+    let (token, workspace) = server.key(&name, "*").await;
+    let (_, other_workspace) = server.key(&other_name, "*").await;
+    let (one, two) =
+        (Device::on(&server, workspace, &name).await, Device::on(&server, workspace, &name).await);
+    let other = Device::on(&server, other_workspace, &other_name).await;
+    let client = Client::new(&server.url, None);
+    let send = async |key: &str, calls: &[Value], status: u16| {
+        let request = client.request(Method::POST, "/v1/batch").basic_auth(key, Some(""));
+        client.send(request.json(&json!({"batch": calls})), status).await
+    };
+    send(&one.key, &calls("identify", 59), 200).await;
+    // One is left: the next request is taken, and owes what it costs. A token comes back each second.
+    send(&one.key, &calls("alias", 100), 200).await;
+    let refused = send(&two.key, &[], 400).await;
+    assert!(!refused.headers.contains_key("retry-after"), "a body without calls costs nothing");
+    let late = json!({"type": "identify", "userId": "late"});
+    let refused = send(&two.key, std::slice::from_ref(&late), 429).await;
+    let wait: u32 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1_900..=2_000).contains(&wait), "{wait}");
+    assert_eq!(refused.json()["code"], 429);
+    let posthog = json!({"api_key": two.key, "batch": [{"event": "$set", "distinct_id": "late", "$set": {"a": 1}}]});
+    client.send(client.request(Method::POST, "/batch/").json(&posthog), 429).await;
+    // Events alone change no profile. Another workspace has its own, and servers have no limit.
+    send(&two.key, &[json!({"type": "track", "event": "E", "userId": "ann"})], 200).await;
+    send(&other.key, std::slice::from_ref(&late), 200).await;
+    send(&token, &calls("alias", 10), 200).await;
+    send(&token, &[json!({"type": "identify", "userId": "end"})], 200).await;
+    let api = Client::new(&server.url, Some(&token));
+    let has = async |id: &str| {
+        let found = api.get(format!("/users/search?query={id}"), 200).await.json();
+        !found["data"].as_array().unwrap().is_empty()
+    };
+    eventually("what came last is applied", || async { has("end").await.then_some(()) }).await;
+    assert!(!has("late").await, "nothing of a refused request is recorded");
+    // What never fits is not sent again.
+    let never = send(&other.key, &calls("alias", 2_501), 400).await.json();
+    let fault = "changes of profiles of one request with an SDK key may cost at most 50000, these cost 50020";
+    assert_eq!(never["message"], fault);
 }

@@ -21,6 +21,7 @@ pub mod openapi;
 pub mod quota;
 pub mod rate;
 pub mod rate_limits;
+pub mod work;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use super::{
     failures::FailureRate,
     quota::WorkspaceQuota,
     rate::{AppRates, KeyedRate, RateLimit},
+    work::WorkspaceWork,
 };
 
 /// The buckets of every class.
@@ -21,6 +22,8 @@ pub struct RateLimits {
     pub test_sends: WorkspaceQuota,
     /// For requests of apps with an SDK key.
     pub sdk: AppRates,
+    /// For what requests with an SDK key change about profiles.
+    pub sdk_profile_work: WorkspaceWork,
 }
 
 impl RateLimits {
@@ -32,5 +35,6 @@ impl RateLimits {
         short_links: FailureRate::NONE,
         test_sends: WorkspaceQuota::NONE,
         sdk: AppRates::NONE,
+        sdk_profile_work: WorkspaceWork::NONE,
     };
 }

@@ -2,7 +2,7 @@
 
 use ingest::{
     admit::{Sender, calls::CallRules},
-    intake::{Answer, CallOrigin, TrackError},
+    intake::{Answer, CallOrigin, ProfileLimit, TrackError},
     rejected::EventSource,
 };
 use kernel::{Error, KeyId, Result, Severity, UserId, WorkspaceId};
@@ -50,21 +50,31 @@ pub async fn track<const MAX_BYTES: usize>(
     answer.map_err(refusal)
 }
 
+/// How the calls of a request are read, and what limits them.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTerms<'t> {
+    pub rules: CallRules,
+    /// The limit of what they change about profiles; none of a server's.
+    pub limit: Option<&'t dyn ProfileLimit>,
+}
+
 /// Records the calls of a request of an event SDK; returns once all that is valid is durable. Faulty ones are counted
 /// and reported, and are no error.
 ///
 /// # Errors
-/// 400 for a body without a call or a batch of calls; 503 when the spool has no room.
+/// 400 for a body without a call or a batch of calls, and for more changes of profiles than the limit ever allows; 429 where
+/// it has no room for them now; 503 when the spool has no room.
 pub async fn track_calls<const MAX_BYTES: usize>(
     app: &Services,
     sender: Sender<'_>,
     key: TrackKey,
-    rules: CallRules,
+    terms: CallTerms<'_>,
     body: RawBytes<MAX_BYTES>,
 ) -> Result<()> {
     let RawBytes { bytes, held } = body;
+    let CallTerms { rules, limit } = terms;
     let received_at_ms = app.clock().now().millis();
-    let origin = CallOrigin { sender, source: key.source(sender), rules };
+    let origin = CallOrigin { sender, source: key.source(sender), rules, limit };
     let answer = app.intake().track_calls(origin, bytes, received_at_ms).await;
     drop(held);
     answer.map(drop).map_err(refusal)
@@ -136,6 +146,7 @@ fn refusal(error: TrackError) -> Error {
         TrackError::Invalid(errors) => {
             Error::BadRequest { message: "Bad Request".to_owned(), errors }
         }
+        TrackError::Throttled(retry_after) => Error::Throttled { retry_after },
         error @ (TrackError::Saturated(_) | TrackError::Storage(_)) => spool::append_failed(error),
     }
 }

@@ -22,6 +22,7 @@ use crate::{
         calls::{Adjustments, AdmittedCalls, CallRules},
     },
     live::LiveEvents,
+    profile_limit::{BeyondLimit, NoRoom, ProfileLimit},
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     rejected::{EventSource, RejectedCalls, RejectedEvents},
     spool::{AppendError, Entry, Spool},
@@ -70,15 +71,6 @@ pub enum Answer {
     },
 }
 
-/// Limits what the calls of requests change about profiles.
-pub trait ProfileLimit: std::fmt::Debug + Send + Sync {
-    /// Counts the profile calls of a request, which are not recorded yet.
-    ///
-    /// # Errors
-    /// Where there is no room for them.
-    fn admit(&self, calls: &Batch) -> Result<(), TrackError>;
-}
-
 /// Where calls of an event SDK come from, and how they are read.
 #[derive(Debug, Clone, Copy)]
 pub struct CallOrigin<'a> {
@@ -107,15 +99,15 @@ pub enum TrackError {
     /// The body is no event and no array of events.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// A single event that breaks rules, one message per failed field; or a request of calls beyond every limit.
+    /// A single event that breaks rules: one message per failed field.
     #[error("event is invalid: {}", .0.join("; "))]
     Invalid(Vec<String>),
     /// The queue or the disk is full; the request may be repeated later.
     #[error("no room: {0}")]
     Saturated(AppendError),
-    /// The sender changes more of profiles than it may; the request may be repeated after this time.
-    #[error("too many changes of profiles")]
-    Throttled(Duration),
+    /// The sender changes more of profiles than there is room for.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// Writing to the disk failed.
     #[error("event could not be stored")]
     Storage(#[source] AppendError),
@@ -330,20 +322,11 @@ impl Intake {
             admitter.admit_calls(&body, rules, &context)
         });
         inner.validate_seconds.record(start.elapsed());
-        let AdmittedCalls {
-            accepted,
-            rejected,
-            rejected_count,
-            adjusted,
-            notes,
-            events,
-            profiles,
-            claims,
-            ..
-        } = admitted?;
-        if let (Some(limit), Some(calls)) = (limit, &profiles) {
-            limit.admit(calls)?;
-        }
+        let mut admitted = admitted?;
+        let beyond = BeyondLimit::take(limit, &mut admitted)?;
+        let beyond_count = beyond.as_ref().map_or(0, BeyondLimit::count);
+        let AdmittedCalls { accepted, rejected, rejected_count, adjusted, notes, .. } = admitted;
+        let (events, profiles, claims) = (admitted.events, admitted.profiles, admitted.claims);
         // As for tracked events, what was refused is reported once the others are durable.
         let body = if rejected.is_empty() {
             drop(body);
@@ -351,7 +334,7 @@ impl Intake {
         } else {
             body
         };
-        inner.counters.rejected.increment(rejected_count as u64);
+        inner.counters.rejected.increment((rejected_count + beyond_count) as u64);
         let events_durable = async {
             let Some(batch) = events else { return Ok(()) };
             self.append_or_refuse(&batch, batch.header().count).await?;
@@ -375,9 +358,14 @@ impl Intake {
             let rejected = RejectedCalls { named: &rejected, in_all: rejected_count };
             inner.rejected.report_calls(source, received_at_ms, &body, rejected);
         }
+        if let Some(beyond) = &beyond {
+            inner.rejected.report_beyond(source, received_at_ms, beyond);
+        }
+        let (accepted, rejected) =
+            (accepted.saturating_sub(beyond_count), rejected_count + beyond_count);
         inner.counters.accepted.increment(accepted as u64);
         inner.counters.adjust(adjusted);
-        Ok(CallsAnswer { accepted, rejected: rejected_count })
+        Ok(CallsAnswer { accepted, rejected })
     }
 
     /// Appends a batch that a caller waits for, and counts it where there is no room.

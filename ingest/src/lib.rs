@@ -21,6 +21,7 @@ pub mod live;
 pub mod model;
 pub mod parse;
 pub mod pipeline;
+pub mod profile_limit;
 pub mod record;
 pub mod rejected;
 pub mod spool;

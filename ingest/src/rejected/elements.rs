@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use super::{EventSource, RejectedEvent, RejectedEvents};
-use crate::{admit::Rejected, parse::pieces};
+use crate::{admit::Rejected, parse::pieces, profile_limit::BeyondLimit};
+
+/// Calls of one request beyond a limit that are listed, as of others that are refused.
+const BEYOND_NAMED_MAX: usize = 500;
 
 impl RejectedEvents {
     /// [`RejectedEvents::report`] of elements of this body.
@@ -36,6 +39,24 @@ impl RejectedEvents {
         let events: Vec<RejectedEvent<'_>> =
             named.iter().map(|one| event(one, body, one.begin)).collect();
         self.report_some(source, at_ms, &events, in_all);
+    }
+}
+
+impl RejectedEvents {
+    /// [`RejectedEvents::report`] of calls beyond the limit of what is changed about profiles.
+    #[cold]
+    pub(crate) fn report_beyond(&self, source: EventSource<'_>, at_ms: i64, beyond: &BeyondLimit) {
+        let named = beyond.calls.profile_calls().take(BEYOND_NAMED_MAX);
+        let events: Vec<RejectedEvent<'_>> = named
+            .map(|call| RejectedEvent {
+                name: Some(call.name()),
+                user_id: Some(call.user_id),
+                event_id: Some(call.call_id),
+                reason: beyond.reason.as_str().into(),
+                body: call.attributes.as_bytes(),
+            })
+            .collect();
+        self.report_some(source, at_ms, &events, beyond.count());
     }
 }
 

@@ -11,7 +11,7 @@ use ingest::{
         Sender,
         calls::{self, CallKind, CallRules, Protocol},
     },
-    intake::{ProfileLimit, TrackError},
+    profile_limit::{NoRoom, ProfileLimit},
     record::Batch,
 };
 use kernel::{Error, Result, WorkspaceId};
@@ -73,16 +73,16 @@ struct PublicWork<'w> {
 }
 
 impl ProfileLimit for PublicWork<'_> {
-    fn admit(&self, calls: &Batch) -> Result<(), TrackError> {
+    fn admit(&self, calls: &Batch) -> Result<(), NoRoom> {
         let work = model::work(calls.profile_calls());
         if work > model::REQUEST_WORK_MAX {
             let limit = model::REQUEST_WORK_MAX;
             let fault = format!(
                 "changes of profiles of one request with an SDK key may cost at most {limit}, these cost {work}"
             );
-            return Err(TrackError::Invalid(vec![fault]));
+            return Err(NoRoom::Ever(fault));
         }
-        self.rate.take(self.workspace, work).map_err(TrackError::Throttled)
+        self.rate.take(self.workspace, work).map_err(NoRoom::Now)
     }
 }
 

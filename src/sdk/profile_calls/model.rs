@@ -21,28 +21,78 @@ pub fn phone_fault(text: &str) -> Option<String> {
         .then(|| format!("must be at most {PHONE_CHARS_MAX} characters, received {chars}"))
 }
 
-/// The work of a call that is applied by itself, where that of one which is applied with a thousand others is 1.
-const WORK_ALONE: u64 = 20;
+/// The work of a transaction, where that of a call which is applied with a thousand others is 1.
+const TRANSACTION_WORK: u64 = 20;
+/// Calls of one request may wait for each other so often at no further cost: what a user gets, and gets once, are two.
+const WAVES_FREE: u64 = 2;
 /// Most work of one request with a public key.
 pub const REQUEST_WORK_MAX: u64 = 50_000;
 
-/// The work of the calls of one request. What joins two ids is applied by itself; and so is what waits for an earlier call,
-/// since it has the same user and is of another manner, or has the address of another user.
+/// Bytes of attributes that cannot have more names than one profile may have, 200.
+const JOINED_BYTES_MAX: usize = 1_200;
+
+/// The work of the calls of one request. Each that joins two ids is a transaction of its own. So is each wave of others: a call
+/// waits for the one before it that has an id or an address in common, unless it follows that one directly, is of the same user
+/// and of the same manner, and their attributes surely fit into one profile.
 pub fn work<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> u64 {
-    let (mut manners, mut owners) = (HashMap::new(), HashMap::new());
-    calls
-        .map(|call| {
-            if call.kind != ProfileCallKind::Set {
-                return WORK_ALONE;
-            }
-            let manner = (call.is_once, call.is_known_only);
-            let other_manner = manners.insert(call.user_id, manner).is_some_and(|it| it != manner);
-            let owner = Some(call.email).filter(|it| !it.is_empty());
-            let owner = owner.and_then(|email| owners.insert(email, call.user_id));
-            let is_alone = other_manner || owner.is_some_and(|it| it != call.user_id);
-            if is_alone { WORK_ALONE } else { 1 }
-        })
-        .sum()
+    let (mut count, mut joins) = (0, 0);
+    let mut waves = Waves::default();
+    for call in calls {
+        count += 1;
+        match call.kind {
+            ProfileCallKind::Set => waves.add(&call),
+            ProfileCallKind::Alias | ProfileCallKind::Join => joins += 1,
+        }
+    }
+    count + TRANSACTION_WORK * (joins + waves.most.saturating_sub(WAVES_FREE))
+}
+
+/// In which wave calls are applied, at the latest.
+#[derive(Debug, Default)]
+struct Waves<'c> {
+    /// The last change with each id or address.
+    of_name: HashMap<String, Applied>,
+    last: Option<(&'c str, [bool; 2])>,
+    last_change: Applied,
+    /// Bytes of the attributes of the calls that are the last change.
+    last_bytes: usize,
+    most: u64,
+}
+
+/// A change of a request, by its number, and the wave in which it is applied.
+#[derive(Debug, Clone, Copy, Default)]
+struct Applied {
+    number: u64,
+    wave: u64,
+}
+
+impl<'c> Waves<'c> {
+    fn add(&mut self, call: &ProfileCall<'c>) {
+        let names = [call.user_id, call.anonymous_id, call.phone, call.email];
+        // Profiles are found by addresses in lower case.
+        let names = names.into_iter().filter(|name| !name.is_empty()).map(str::to_lowercase);
+        let names: Vec<String> = names.collect();
+        let last = self.last_change;
+        let others = names.iter().filter_map(|name| self.of_name.get(name));
+        let waits_for = |joined: Option<u64>| {
+            let of = others.clone().filter(|it| Some(it.number) != joined);
+            of.map(|it| it.wave).max().unwrap_or_default()
+        };
+        let this = (call.user_id, [call.is_once, call.is_known_only]);
+        let bytes = self.last_bytes + call.attributes.len();
+        let joins_last = self.last == Some(this)
+            && waits_for(Some(last.number)) < last.wave
+            && bytes <= JOINED_BYTES_MAX;
+        let (change, bytes) = if joins_last {
+            (last, bytes)
+        } else {
+            let next = Applied { number: last.number + 1, wave: waits_for(None) + 1 };
+            (next, call.attributes.len())
+        };
+        self.of_name.extend(names.iter().map(|name| (name.clone(), change)));
+        (self.last, self.last_change, self.last_bytes) = (Some(this), change, bytes);
+        self.most = self.most.max(change.wave);
+    }
 }
 
 /// A change of one profile: of one call, or of several that follow one another.
@@ -251,6 +301,9 @@ pub(super) fn key(call: &ProfileCall<'_>) -> CallKey {
 
 #[cfg(test)]
 mod tests {
+    use contacts::users::model::waves::{Name, first_wave};
+    use proptest::prelude::*;
+
     use super::*;
 
     fn set<'c>(user_id: &'c str, call_id: &'c str, attributes: &'c str) -> ProfileCall<'c> {
@@ -348,20 +401,77 @@ mod tests {
     }
 
     #[test]
-    fn work_is_what_calls_cost_where_they_are_applied() {
+    fn work_counts_calls_and_the_transactions_that_they_wait_for() {
         let email = |user_id, email| ProfileCall { email, ..set(user_id, "1", "{}") };
+        let device =
+            |user_id, anonymous_id| ProfileCall { anonymous_id, ..set(user_id, "1", "{}") };
         let join = |kind| ProfileCall { kind, previous_id: "x", ..set("ann", "1", "") };
-        let once = ProfileCall { is_once: true, ..set("ann", "1", "{}") };
-        let plain = set("ann", "1", "{}");
-        for (calls, expected) in [
+        let once = |user_id| ProfileCall { is_once: true, ..set(user_id, "1", "{}") };
+        let (ann, bob) = (set("ann", "1", "{}"), set("bob", "1", "{}"));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(JOINED_BYTES_MAX / 2));
+        for (calls, waits) in [
             (vec![], 0),
-            (vec![plain, plain, set("bob", "1", "{}")], 3),
-            (vec![join(ProfileCallKind::Alias), join(ProfileCallKind::Join)], 2 * WORK_ALONE),
-            (vec![plain, once, once, plain], 2 + 2 * WORK_ALONE),
-            (vec![email("ann", "a@x.test"), email("ann", "a@x.test")], 2),
-            (vec![email("ann", "a@x.test"), email("bob", "a@x.test")], 1 + WORK_ALONE),
+            (vec![ann, ann, bob], 0),
+            (vec![join(ProfileCallKind::Alias), join(ProfileCallKind::Join)], 2),
+            (vec![ann, once("ann"), bob, once("bob")], 0),
+            (vec![ann, once("ann"), ann, once("ann")], 2),
+            (vec![ann, bob, ann, bob, ann], 1),
+            (vec![email("ann", "a@x.test"); 5], 0),
+            (vec![set("ann", "1", &long); 5], 3),
+            (vec![email("ann", "a@x.test"), email("bob", "A@x.test"), email("cid", "a@x.test")], 1),
+            (
+                vec![
+                    device("ann", "d"),
+                    device("bob", "d"),
+                    device("ann", "d"),
+                    device("bob", "d"),
+                ],
+                2,
+            ),
         ] {
+            let expected = calls.len() as u64 + waits * TRANSACTION_WORK;
             assert_eq!(work(calls.iter().copied()), expected, "{calls:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_calls_wait_more_often_than_their_work_says(
+            calls in prop::collection::vec((0..4_usize, 0..3_usize, 0..3_usize, any::<bool>()), 0..40),
+        ) {
+            const USERS: [&str; 4] = ["ann", "bob", "cid", "dan"];
+            const DEVICES: [&str; 3] = ["", "d", "e"];
+            const EMAILS: [&str; 3] = ["", "a@x.test", "A@X.test"];
+            let calls: Vec<ProfileCall<'_>> = calls
+                .iter()
+                .map(|(user, device, email, is_once)| ProfileCall {
+                    anonymous_id: DEVICES[*device],
+                    email: EMAILS[*email],
+                    is_once: *is_once,
+                    is_public: true,
+                    ..set(USERS[*user], "1", "{}")
+                })
+                .collect();
+            for ids in [Ids::Shared, Ids::Apart] {
+                let mut waves = 0;
+                for step in steps(calls.iter().copied(), ids) {
+                    let Step::Changes(changes) = step else { unreachable!("none joins ids") };
+                    let mut pending: Vec<&Change<'_>> = changes.iter().collect();
+                    while !pending.is_empty() {
+                        waves += 1;
+                        let names = pending.iter().map(|change| {
+                            let upsert = &change.upsert;
+                            let email = upsert.email().map(Name::Email);
+                            [Name::External(change.calls[0].user_id)].into_iter().chain(email)
+                        });
+                        let first = first_wave(names);
+                        let mut first = first.into_iter();
+                        pending.retain(|_| !first.next().unwrap());
+                    }
+                }
+                let bound = calls.len() as u64 + TRANSACTION_WORK * u64::saturating_sub(waves, WAVES_FREE);
+                prop_assert!(work(calls.iter().copied()) >= bound);
+            }
         }
     }
 

@@ -166,10 +166,13 @@ async fn what_public_keys_change_about_profiles_is_limited_by_workspace_and_by_w
     let late = json!({"type": "identify", "userId": "late"});
     let refused = send(&two.key, std::slice::from_ref(&late), 429).await;
     let wait: u32 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
-    assert!((1_900..=2_000).contains(&wait), "{wait}");
+    assert!((2_000..=2_100).contains(&wait), "{wait}");
     assert_eq!(refused.json()["code"], 429);
     let posthog = json!({"api_key": two.key, "batch": [{"event": "$set", "distinct_id": "late", "$set": {"a": 1}}]});
     client.send(client.request(Method::POST, "/batch/").json(&posthog), 429).await;
+    // Events beside such a call are recorded all the same, and it is listed.
+    let event = json!({"type": "track", "event": "Beside", "userId": "ann"});
+    send(&two.key, &[event, late.clone()], 200).await;
     // Events alone change no profile. Another workspace has its own, and servers have no limit.
     send(&two.key, &[json!({"type": "track", "event": "E", "userId": "ann"})], 200).await;
     send(&other.key, std::slice::from_ref(&late), 200).await;
@@ -182,8 +185,22 @@ async fn what_public_keys_change_about_profiles_is_limited_by_workspace_and_by_w
     };
     eventually("what came last is applied", || async { has("end").await.then_some(()) }).await;
     assert!(!has("late").await, "nothing of a refused request is recorded");
+    eventually("the event is stored", || async {
+        let found = api.get("/events/query?eventName=Beside", 200).await.json();
+        (!found.as_array().unwrap().is_empty()).then_some(())
+    })
+    .await;
+    eventually("the call beside it is listed", || async {
+        let list = api.get("/events/rejected", 200).await.json();
+        let mut listed = list["data"].as_array().unwrap().iter();
+        let is_late = |it: &Value| it["userId"] == "late" && it["name"] == "identify";
+        let found = listed.find(|it| is_late(it))?;
+        assert!(found["reason"].as_str().unwrap().contains("change more of profiles"), "{list}");
+        Some(())
+    })
+    .await;
     // What never fits is not sent again.
-    let never = send(&other.key, &calls("alias", 2_501), 400).await.json();
-    let fault = "changes of profiles of one request with an SDK key may cost at most 50000, these cost 50020";
+    let never = send(&other.key, &calls("alias", 2_381), 400).await.json();
+    let fault = "changes of profiles of one request with an SDK key may cost at most 50000, these cost 50001";
     assert_eq!(never["message"], fault);
 }

@@ -71,7 +71,7 @@ impl Buckets {
         let missing = full_at.saturating_duration_since(now);
         let most = self.depth.saturating_sub(self.interval);
         if missing > most {
-            return Err(missing - most);
+            return Err(missing.saturating_sub(most));
         }
         *full_at += self.interval * u32::try_from(units).unwrap_or(u32::MAX);
         Ok(())

@@ -2,7 +2,8 @@
 
 use ingest::{
     admit::{Sender, calls::CallRules},
-    intake::{Answer, CallOrigin, ProfileLimit, TrackError},
+    intake::{Answer, CallOrigin, TrackError},
+    profile_limit::{NoRoom, ProfileLimit},
     rejected::EventSource,
 };
 use kernel::{Error, KeyId, Result, Severity, UserId, WorkspaceId};
@@ -146,7 +147,8 @@ fn refusal(error: TrackError) -> Error {
         TrackError::Invalid(errors) => {
             Error::BadRequest { message: "Bad Request".to_owned(), errors }
         }
-        TrackError::Throttled(retry_after) => Error::Throttled { retry_after },
+        TrackError::NoRoom(NoRoom::Now(retry_after)) => Error::Throttled { retry_after },
+        TrackError::NoRoom(NoRoom::Ever(reason)) => Error::bad_request(reason),
         error @ (TrackError::Saturated(_) | TrackError::Storage(_)) => spool::append_failed(error),
     }
 }

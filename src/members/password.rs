@@ -142,7 +142,7 @@ mod tests {
             passwords.first_of(secret(password), hashes.to_vec()).await.unwrap()
         };
         let known = Some(hash.clone());
-        assert_eq!(first_of("correct horse battery", &[known.clone()]).await, Some(0));
+        assert_eq!(first_of("correct horse battery", std::slice::from_ref(&known)).await, Some(0));
         assert_eq!(first_of("correct horse battery", &[None, known.clone()]).await, Some(1));
         assert_eq!(first_of("correct horse batterY", &[None, known]).await, None);
         assert_ne!(

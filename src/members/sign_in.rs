@@ -1,5 +1,7 @@
 //! Who may sign in: by a password, by an invitation, by an account at an OpenID provider.
 
+use std::collections::HashSet;
+
 use kernel::{EmailAddress, Result, Timestamp, WorkspaceId};
 use secrecy::SecretString;
 use sqlx::PgPool;
@@ -188,11 +190,11 @@ pub async fn by_account(
         tx.commit().await?;
     }
     let memberships = store::of_account(pool, issuer, subject, workspace).await?;
-    match memberships.as_slice() {
-        [] => Ok(OfAccount::NoMember),
-        [membership] => signed_in(pool, now, membership).await.map(OfAccount::Member),
-        several => {
-            Ok(OfAccount::Several(several.iter().map(|it| it.workspace_name.clone()).collect()))
-        }
+    let Some(last) = memberships.first() else { return Ok(OfAccount::NoMember) };
+    if memberships.iter().all(|it| it.workspace_id == last.workspace_id) {
+        return signed_in(pool, now, last).await.map(OfAccount::Member);
     }
+    let mut seen = HashSet::new();
+    let of_each = memberships.iter().filter(|it| seen.insert(it.workspace_id));
+    Ok(OfAccount::Several(of_each.map(|it| it.workspace_name.clone()).collect()))
 }

@@ -292,7 +292,8 @@ pub(crate) async fn lock_account(tx: &mut PgConnection, email: &str) -> Result<(
     Ok(())
 }
 
-/// Gives the memberships of an address that have no account yet this one, unless others of them have another.
+/// Gives the memberships of an address that have no account yet this one, one of each workspace, unless another of the address
+/// has another account of this provider.
 pub(crate) async fn bind_account(
     tx: &mut PgConnection,
     email: &str,
@@ -301,12 +302,14 @@ pub(crate) async fn bind_account(
     now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(
-        "update member set oidc_issuer = $2, oidc_subject = $3, updated_at = $4
-         where email = $1 and oidc_subject is null
+        "update member m set oidc_issuer = $2, oidc_subject = $3, updated_at = $4
+         where m.email = $1 and m.oidc_subject is null
              and not exists (
                  select from member other
-                 where other.email = $1 and other.oidc_subject is not null
-                     and (other.oidc_issuer <> $2 or other.oidc_subject <> $3))",
+                 where other.email = $1 and other.oidc_issuer = $2 and other.oidc_subject <> $3)
+             and not exists (
+                 select from member own
+                 where own.workspace_id = m.workspace_id and own.oidc_issuer = $2 and own.oidc_subject = $3)",
         email,
         issuer,
         subject,

@@ -93,7 +93,8 @@ impl Draft {
 
     /// A form as it was sent.
     pub(super) fn of_form(form: &Form) -> Self {
-        let fields = form.pairs().filter(|(name, _)| !matches!(*name, "csrf_token" | "do" | SEEN));
+        let fields =
+            form.pairs().filter(|(name, _)| !matches!(*name, "csrf_token" | "once" | "do" | SEEN));
         let mut draft = Self::default();
         for (name, text) in fields {
             // Browsers end lines of a form in CR and LF.

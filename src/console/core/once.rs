@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use kernel::KeyId;
-use moka::sync::Cache;
+use moka::{policy::EvictionPolicy, sync::Cache};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -68,7 +68,9 @@ pub(crate) struct SentForms(Cache<SentForm, watch::Receiver<Option<Repeated>>>);
 
 impl Default for SentForms {
     fn default() -> Self {
-        Self(Cache::builder().max_capacity(KNOWN_MAX).time_to_live(KNOWN_FOR).build())
+        let forms = Cache::builder().max_capacity(KNOWN_MAX).time_to_live(KNOWN_FOR);
+        // Each form is looked for once or twice: the oldest makes room, not the newest.
+        Self(forms.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
 
@@ -127,7 +129,7 @@ impl SentForms {
         let Some(form) = sent(session, form) else { return handle.await };
         loop {
             let (outcome, first) = watch::channel(None);
-            let entry = self.0.entry(form).or_insert(first);
+            let entry = self.0.entry(form).or_insert_with(|| first);
             if entry.is_fresh() {
                 return handled(Handled { forms: self.clone(), form, outcome }, handle).await;
             }
@@ -163,7 +165,7 @@ mod tests {
 
     use axum::response::{IntoResponse as _, Redirect};
     use http::header::LOCATION;
-    use tokio::sync::Semaphore;
+    use tokio::sync::{Barrier, Semaphore};
 
     use super::*;
 
@@ -173,6 +175,7 @@ mod tests {
 
     impl Made {
         async fn make(self) -> PageResult<Response> {
+            tokio::task::yield_now().await;
             let made = self.0.fetch_add(1, Ordering::Relaxed) + 1;
             Ok(Redirect::to(&format!("/made/{made}")).into_response())
         }
@@ -234,6 +237,30 @@ mod tests {
         let answers = futures_util::future::join_all([send(), send()]).await;
         assert!(answers.iter().all(|answer| location(answer) == "/made/1"));
         assert_eq!(made.count(), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn forms_that_arrive_on_several_threads_are_handled_once() {
+        const THREADS: usize = 4;
+        let (forms, session) = (SentForms::default(), KeyId::mint());
+        for round in 0..200 {
+            let (made, all_are_there) = (Made::default(), Arc::new(Barrier::new(THREADS)));
+            let sent: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    let (forms, made, all_are_there) =
+                        (forms.clone(), made.clone(), Arc::clone(&all_are_there));
+                    tokio::spawn(async move {
+                        let form = form(&round.to_string(), "News");
+                        all_are_there.wait().await;
+                        location(&forms.answer(session, &form, made.make()).await).to_owned()
+                    })
+                })
+                .collect();
+            for answer in sent {
+                assert_eq!(answer.await.unwrap(), "/made/1");
+            }
+            assert_eq!(made.count(), 1);
+        }
     }
 
     #[tokio::test]

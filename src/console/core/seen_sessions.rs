@@ -3,7 +3,10 @@
 
 use std::{fmt, time::Duration};
 
-use moka::sync::Cache;
+use moka::{
+    policy::EvictionPolicy,
+    sync::{Cache, CacheBuilder},
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
@@ -21,16 +24,18 @@ pub(crate) struct SeenSessions {
     ended: Cache<TokenHash, ()>,
 }
 
+/// The tokens that were not seen for the longest time make room.
+fn remembered() -> CacheBuilder<TokenHash, (), Cache<TokenHash, ()>> {
+    Cache::builder().max_capacity(REMEMBERED_MAX).eviction_policy(EvictionPolicy::lru())
+}
+
 fn hash(token: &SecretString) -> TokenHash {
     Sha256::digest(token.expose_secret().as_bytes()).into()
 }
 
 impl Default for SeenSessions {
     fn default() -> Self {
-        Self {
-            live: Cache::new(REMEMBERED_MAX),
-            ended: Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(ENDED_LIFE).build(),
-        }
+        Self { live: remembered().build(), ended: remembered().time_to_live(ENDED_LIFE).build() }
     }
 }
 

@@ -232,7 +232,8 @@ impl Visitor {
     where
         H: Future<Output = PageResult<Response>> + Send + 'static,
     {
-        let handle = handle(self.clone(), form.clone());
+        // A page of a campaign is a large future.
+        let handle = Box::pin(handle(self.clone(), form.clone()));
         self.0.state.sent_forms().answer(self.person().session, form, handle).await
     }
 

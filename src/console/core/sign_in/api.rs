@@ -159,13 +159,12 @@ async fn invitation(
     status: StatusCode,
     fault: Option<&str>,
 ) -> PageResult<Response> {
-    match sign_in::invited(state.services().db(), now(state), token).await? {
-        Some(invited) => Ok(pages::password(status, &invited, token, fault)),
-        None => {
-            asked.failed(state);
-            Ok(not_invited(state))
-        }
-    }
+    let invited = sign_in::invited(state.services().db(), now(state), token).await?;
+    let Some(invited) = invited else {
+        asked.failed(state);
+        return Ok(not_invited(state));
+    };
+    Ok(pages::password(status, &invited, token, fault))
 }
 
 fn not_invited(state: &ConsoleState) -> Response {

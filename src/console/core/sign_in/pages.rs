@@ -26,12 +26,12 @@ fn page(status: StatusCode, content: &Markup) -> Response {
     view::bare_page(status, "Sign in", content)
 }
 
-/// The answer to a peer that has failed too often.
+/// The answer to a peer with too many attempts that failed or are under way.
 pub(super) fn too_many(refused: &Error) -> Response {
     let wait_s = refused.retry_after().map_or(1, |wait| wait.as_secs().max(1));
     let content = html! {
-        h1 { "Too many failed attempts" }
-        p { "Try again in " (wait_s) " s. Only attempts that fail are counted." }
+        h1 { "Too many attempts" }
+        p { "Try again in " (wait_s) " s. Attempts that fail are counted, and those that are under way." }
     };
     let mut response = page(StatusCode::TOO_MANY_REQUESTS, &content);
     response.headers_mut().insert(RETRY_AFTER, wait_s.into());

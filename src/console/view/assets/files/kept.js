@@ -83,10 +83,12 @@ function putBack(form, fields) {
 
 // A page with a notice is the answer to a form that did what it was sent for.
 const isDone = document.querySelector("#toasts .toast") !== null;
+// Nor is there need of what was kept where the form is shown again with it.
+const shown = new Set([...document.querySelectorAll("form[data-keep][data-typed]")].map(address));
 if (person) {
   const all = read();
   for (const [key, it] of Object.entries(all)) {
-    if (it.isSent && isDone) delete all[key];
+    if (it.isSent && (isDone || shown.has(key))) delete all[key];
     else it.isSent = false;
   }
   write(all);

@@ -102,8 +102,15 @@ fn within_limit(fields: Vec<Field>) -> Result<Vec<Field>, FaultyRow> {
     if bytes <= ROW_BYTES_MAX {
         return Ok(fields);
     }
-    let members = fields.iter().map(|it| format!("{}: {}", it.name, it.value.get()));
-    let text = members.collect::<Vec<_>>().join(", ");
+    let mut text = String::new();
+    for field in &fields {
+        let value = field.value.get();
+        let (begin, _) = value.split_at(value.floor_char_boundary(ROW_BYTES_MAX));
+        text = [&text, &*field.name, ": ", begin, ", "].concat();
+        if text.len() > ROW_BYTES_MAX {
+            break;
+        }
+    }
     Err(FaultyRow { reason: too_long(), text })
 }
 

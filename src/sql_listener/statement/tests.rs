@@ -73,7 +73,6 @@ fn views_with_people_are_joined_only_where_a_person_can_be_meant() {
         "SELECT * FROM events",
         "SELECT e.* FROM events AS e",
         "SELECT TOP 5 * FROM events",
-        "SELECT TOP (5) * FROM events",
         "SELECT TOP 5 WITH TIES * FROM events ORDER BY 1",
         "SELECT DISTINCT ON (user_id, (event_name)) * FROM events",
         "SELECT tuple(*) FROM events",

@@ -42,7 +42,7 @@ async fn names_with_spaces_and_marks_that_are_not_seen_are_confirmed_as_they_loo
     let segment = json!({"name": NAME, "targeting": {}});
     let segment = id(api.post("/segments", &segment, 201).await.json());
     let list = id(api.post("/lists", &json!({"name": NAME}), 201).await.json());
-    let key = json!({"name": NAME, "scopes": ["users:read"]});
+    let key = json!({"name": NAME.replace('\n', ""), "scopes": ["users:read"]});
     let key = id(api.post("/keys", &key, 201).await.json());
     let question = json!({"series": [{"metric": "count", "eventName": "A"}], "last": {"amount": 7, "unit": "days"}});
     let question = json!({"name": NAME, "kind": "trends", "question": question});

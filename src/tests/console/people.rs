@@ -336,9 +336,10 @@ async fn the_history_of_consent_has_pages() {
     let ann = workspace.api.post("/users", &ann, 201).await.json();
     let id = ann["id"].as_str().unwrap();
     for number in 0..51 {
-        let status = if number % 2 == 0 { "subscribed" } else { "unsubscribed" };
+        let status = if number % 2 == 0 { "optedIn" } else { "unsubscribed" };
         let path = format!("/subscriptions/contacts/{id}/channels/email");
-        let body = json!({"status": status, "source": format!("call {number}.")});
+        let body =
+            json!({"channel": "email", "status": status, "source": format!("call {number}.")});
         let change = workspace.api.request(reqwest::Method::PUT, &path).json(&body);
         workspace.api.send(change, 200).await;
     }

@@ -114,7 +114,7 @@ async fn a_campaign_whose_session_ended_is_there_again_after_signing_in() {
         (&json!(1), &json!("March"))
     );
     // What is saved is not put back.
-    assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
+    tab.until("sessionStorage.getItem('millrace-kept') === null").await;
     go(&tab, NEW).await;
     assert_eq!(text_of(&tab, "name").await, "");
     assert!(!tab.text().await.contains(NOTE));

@@ -79,7 +79,8 @@ async fn every_refused_event_of_a_request_is_listed_newest_first() {
 async fn a_key_that_was_sent_in_the_body_is_not_listed() {
     let workspace = Workspace::new().await;
     let (token, _) = server().key(&workspace.name, "events:*").await;
-    let (public, secret) = token.rsplit_once('_').unwrap();
+    let public = format!("mr_{}", token.split('_').nth(1).unwrap());
+    let secret = token.strip_prefix(&format!("{public}_")).unwrap();
     let sender = Client::new(&server().url, None);
     let segment = json!({"writeKey": token, "type": "track", "event": "A"});
     sender.post("/v1/t", &segment, 200).await;

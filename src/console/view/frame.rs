@@ -48,7 +48,7 @@ pub fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> Response
     };
     let head = html! {
         meta name="csrf-token" content=(frame.csrf);
-        // For whom the tab keeps what is typed; no secret.
+        // Unsaved forms are kept in the tab for this person alone. No secret.
         meta name="person" content={ (frame.workspace_id) "/" (frame.actor) };
         meta name="htmx-config" content=(HTMX_CONFIG);
         script defer src=(assets::url("htmx.js")) {}

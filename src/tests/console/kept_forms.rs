@@ -9,7 +9,7 @@ use super::kit::{Person, link};
 use crate::kit::{BrowserTab, Workspace, server};
 
 const NEW: &str = "/console/campaigns/new";
-const NOTE: &str = "What was typed here and not saved was put back.";
+const NOTE: &str = "Unsaved text was restored.";
 
 /// Opens a page of the server.
 async fn go(tab: &BrowserTab, path: &str) {
@@ -113,7 +113,7 @@ async fn a_campaign_whose_session_ended_is_there_again_after_signing_in() {
         (&page["pagination"]["total"], &page["data"][0]["name"]),
         (&json!(1), &json!("March"))
     );
-    // What is saved is not put back.
+    // What is saved is not restored.
     tab.until("sessionStorage.getItem('millrace-kept') === null").await;
     go(&tab, NEW).await;
     assert_eq!(text_of(&tab, "name").await, "");
@@ -122,12 +122,12 @@ async fn a_campaign_whose_session_ended_is_there_again_after_signing_in() {
 }
 
 #[tokio::test]
-async fn what_was_typed_is_put_back_for_the_same_person_until_it_is_dropped() {
+async fn unsaved_text_is_restored_for_the_same_person_until_it_is_dropped() {
     let tab = match BrowserTab::open().await {
         Ok(tab) => tab,
         Err(reason) => {
             return eprintln!(
-                "SKIPPED what_was_typed_is_put_back_for_the_same_person_until_it_is_dropped: {reason}"
+                "SKIPPED unsaved_text_is_restored_for_the_same_person_until_it_is_dropped: {reason}"
             );
         }
     };

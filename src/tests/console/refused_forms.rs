@@ -1,4 +1,4 @@
-//! Forms that are refused for another reason than their fields: they come back with what was typed.
+//! Forms that are refused for another reason than their fields keep what was typed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::kit::{TestServer, Workspace, data_dir, run, settings};
 
 const POSTGRES: &str = "PostgreSQL is unavailable";
-/// What stands in the form when it comes back.
+/// What is in the form that is shown again.
 const TYPED: &str = "Typed with care";
 
 /// A form, where it is sent, and the scopes with which its page can be opened and not saved.

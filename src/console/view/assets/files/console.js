@@ -81,7 +81,7 @@ document.addEventListener("submit", (event) => {
   setTimeout(release, ANSWER_MS);
 });
 
-// A page that is come back to is as it was left, and what is sent from it now is another form.
+// A page that Back shows is as it was left, and what is sent from it now is another form.
 addEventListener("pageshow", (event) => {
   release();
   if (!event.persisted) return;

@@ -1,5 +1,5 @@
 // What is typed into a form that takes work (`data-keep`) survives that its session has ended when it is sent: it is kept in
-// this tab for an hour, for the person who typed it, and put back when the page of the form is shown again.
+// this tab for an hour, for the person who typed it, and restored when the page of the form is shown again.
 
 const KEPT = "millrace-kept";
 const KEPT_MS = 3_600_000;
@@ -61,11 +61,11 @@ function fill(form, fields) {
   }
 }
 
-function putBack(form, fields) {
+function restore(form, fields) {
   const note = document.createElement("p");
   note.className = "alert";
   note.setAttribute("role", "status");
-  note.textContent = "What was typed here and not saved was put back. ";
+  note.textContent = "Unsaved text was restored. ";
   const drop = document.createElement("button");
   drop.type = "button";
   drop.className = "button";
@@ -93,7 +93,7 @@ if (person) {
   }
   write(all);
   for (const form of document.querySelectorAll("form[data-keep]:not([data-typed])")) {
-    if (address(form) in all) putBack(form, all[address(form)].fields);
+    if (address(form) in all) restore(form, all[address(form)].fields);
   }
 }
 

@@ -4,7 +4,7 @@
 SELECT timestamp, event_name, day, event_id
 FROM timeline
 WHERE workspace_id = {workspace:UUID}
-    AND identifier = if({identifier_$place$:String} = '', 0, cityHash64({identifier_$place$:String}))
+    AND identifier = {identifier_$place$:UInt64}
     AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
     AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
     AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))

@@ -3,7 +3,7 @@
 SELECT timestamp, event_name, day, event_id
 FROM timeline
 PREWHERE workspace_id = {workspace:UUID}
-    AND identifier IN (SELECT cityHash64(id) FROM (SELECT arrayJoin({listed:Array(String)}) AS id))
+    AND identifier IN {listed:Array(UInt64)}
 WHERE timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
     AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
     AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))

@@ -5,10 +5,7 @@ PREWHERE (event_name, day, event_id) IN (
     SELECT event_name, day, event_id
     FROM timeline
     WHERE workspace_id = {workspace:UUID}
-        AND identifier IN (
-            SELECT if(id = '', 0, cityHash64(id))
-            FROM (SELECT arrayJoin(arrayConcat({identifiers:Array(String)}, {anonymous:Array(String)})) AS id)
-        )
+        AND identifier IN {listed:Array(UInt64)}
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
         AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))

@@ -344,7 +344,10 @@ impl Intake {
         };
         let profiles_durable = async {
             let Some(batch) = profiles else { return Ok(()) };
-            self.append_or_refuse(&batch, 0).await?;
+            if let Err(error) = self.append_or_refuse(&batch, 0).await {
+                limit.inspect(|limit| limit.give_back(&batch));
+                return Err(error);
+            }
             inner.counters.profile_calls.increment(u64::from(batch.header().count));
             inner.live.offer_calls(source, &batch, notes.as_ref());
             Ok::<(), TrackError>(())

@@ -11,6 +11,9 @@ pub trait ProfileLimit: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// Where there is no room for them.
     fn admit(&self, calls: &Batch) -> Result<(), NoRoom>;
+
+    /// Counts admitted calls no longer: they could not be recorded.
+    fn give_back(&self, calls: &Batch);
 }
 
 /// Why the profile calls of a request are not recorded.

@@ -64,8 +64,8 @@ pub(super) async fn receive(app: &SdkState, request: Request, route: CallRoute) 
     record(app, &key, &route, body).await
 }
 
-/// What public keys of a workspace may change about profiles. All workspaces have these changes applied one after the other,
-/// so that none may have more of them than its share.
+/// What public keys of a workspace may change about profiles. One thread applies these changes of all workspaces, so that none
+/// may have more of them than its share.
 #[derive(Debug)]
 struct PublicWork<'w> {
     rate: &'w WorkspaceWork,
@@ -83,6 +83,10 @@ impl ProfileLimit for PublicWork<'_> {
             return Err(NoRoom::Ever(fault));
         }
         self.rate.take(self.workspace, work).map_err(NoRoom::Now)
+    }
+
+    fn give_back(&self, calls: &Batch) {
+        self.rate.give_back(self.workspace, model::work(calls.profile_calls()));
     }
 }
 

@@ -57,6 +57,13 @@ impl WorkspaceWork {
         }
         taken
     }
+
+    /// Returns units that were taken for work that is not done.
+    pub fn give_back(&self, workspace: WorkspaceId, units: u64) {
+        if let Some(buckets) = &self.0 {
+            buckets.give_back(workspace, units, Instant::now());
+        }
+    }
 }
 
 impl Buckets {
@@ -73,8 +80,19 @@ impl Buckets {
         if missing > most {
             return Err(missing.saturating_sub(most));
         }
-        *full_at += self.interval * u32::try_from(units).unwrap_or(u32::MAX);
+        *full_at += self.time_of(units);
         Ok(())
+    }
+
+    fn give_back(&self, workspace: WorkspaceId, units: u64, now: Instant) {
+        if let Some(full_at) = self.full_at.lock().get_mut(&workspace) {
+            *full_at = full_at.checked_sub(self.time_of(units)).unwrap_or(now).max(now);
+        }
+    }
+
+    /// The time in which so many units return.
+    fn time_of(&self, units: u64) -> Duration {
+        self.interval * u32::try_from(units).unwrap_or(u32::MAX)
     }
 }
 
@@ -119,6 +137,19 @@ mod tests {
             [take(100, 1_000), take(1, 1_000).map_err(|_| Duration::ZERO)],
             [Ok(()), Err(Duration::ZERO)]
         );
+    }
+
+    #[test]
+    fn work_that_is_not_done_is_given_back() {
+        let (buckets, now) = (buckets(10, 100), Instant::now());
+        buckets.take(workspace(1), 150, now).unwrap();
+        buckets.give_back(workspace(1), 150, now);
+        let take = |units| buckets.take(workspace(1), units, now);
+        assert_eq!([take(99), take(1)], [Ok(()); 2]);
+        assert!(take(1).is_err());
+        buckets.give_back(workspace(1), 1_000, now);
+        assert_eq!([take(100), take(1).map_err(drop)], [Ok(()), Err(())], "not fuller than full");
+        buckets.give_back(workspace(2), 1, now);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod model;
 pub mod parse;
 pub mod pipeline;
 pub mod profile_limit;
+pub mod profile_progress;
 pub mod record;
 pub mod rejected;
 pub mod spool;

@@ -140,7 +140,7 @@ catalogue! {
     PROFILE_CALLS_APPLIED: Counter["outcome"] = "millrace_profile_calls_applied_total", Count,
         "changes of profiles by event SDKs, by outcome: applied, repeated, refused, no_profile, failed";
     PROFILE_CALLS_BEHIND_BYTES: Gauge[] = "millrace_profile_calls_behind_bytes", Bytes,
-        "bytes of the spool that the consumer of profile calls has not read yet";
+        "bytes of the spool behind the first profile call that is not applied yet";
     IDENTITY_LINKS: Counter["outcome"] = "millrace_identity_links_total", Count,
         "anonymous ids to be linked to profiles, by outcome";
     IDENTITY_MERGES: Counter[] = "millrace_identity_merges_total", Count,

@@ -25,11 +25,11 @@ use std::{
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::{
     SpoolError, cursor,
-    frame::{Frame, FrameHeader, Mark, Position},
+    frame::{Frame, Mark, Position},
+    log_reader::LogReader,
     scan::{Found, Scan},
     segment::live_path,
     state::{Segment, Shared, Slot},
@@ -80,6 +80,18 @@ impl Reopener {
     pub fn open(&self) -> Result<Consumer, SpoolError> {
         Consumer::open(Arc::clone(&self.shared), &self.name)
     }
+
+    /// The consumer, from this mark on: what is between the committed one and this is known to it.
+    ///
+    /// # Errors
+    /// [`SpoolError::ConsumerBusy`] while the one before is still open.
+    pub fn open_at(&self, mark: Mark) -> Result<Consumer, SpoolError> {
+        let mut consumer = self.open()?;
+        if mark.position > consumer.next().position {
+            consumer.log.go_on_at(mark);
+        }
+        Ok(consumer)
+    }
 }
 
 /// A reader of the spool. Delivers every frame from its cursor on, in order, again after a restart
@@ -88,13 +100,11 @@ impl Reopener {
 pub struct Consumer {
     shared: Arc<Shared>,
     cursor: Cursor,
-    /// Where the next frame to deliver is.
-    next: Mark,
+    log: LogReader,
     live: Option<Receiver<Frame>>,
     live_bytes: Arc<AtomicUsize>,
     /// When the last frame came through the channel.
     last_live: Option<Instant>,
-    scan: Option<Scan>,
 }
 
 impl Consumer {
@@ -131,7 +141,8 @@ impl Consumer {
         let replacing = Arc::clone(&slot.replacing);
         drop(state);
         let cursor = Cursor { shared: Arc::clone(&shared), slot: index, replacing };
-        Ok(Self { shared, cursor, next, live: None, live_bytes, last_live: None, scan: None })
+        let log = LogReader::at(Arc::clone(&shared), next);
+        Ok(Self { shared, cursor, log, live: None, live_bytes, last_live: None })
     }
 
     /// The next frame, waiting up to `timeout` for it; `None` when none came. Blocks the thread.
@@ -143,15 +154,16 @@ impl Consumer {
                     Ok(frame) => {
                         self.last_live = Some(Instant::now());
                         self.live_bytes.fetch_sub(frame.payload.len(), Ordering::AcqRel);
-                        assert_eq!(frame.position, self.next.position, "a channel has no gaps");
-                        self.next = frame.end;
+                        let next = self.log.next().position;
+                        assert_eq!(frame.position, next, "a channel has no gaps");
+                        self.log.go_on_at(frame.end);
                         return Ok(Some(frame));
                     }
                     Err(RecvTimeoutError::Timeout) => return Ok(None),
                     Err(RecvTimeoutError::Disconnected) => self.live = None,
                 }
             }
-            if let Some(frame) = self.read_log()? {
+            if let Some(frame) = self.log.read()? {
                 return Ok(Some(frame));
             }
             self.go_live()?;
@@ -166,7 +178,7 @@ impl Consumer {
 
     /// Where the next frame to be delivered is.
     pub fn next(&self) -> Mark {
-        self.next
+        self.log.next()
     }
 
     /// The durable cursor, for the thread that finishes the work.
@@ -198,7 +210,7 @@ impl Consumer {
     /// Asks the writer for a channel, if nothing was appended since the segments were read to their end.
     fn go_live(&mut self) -> Result<(), ConsumeError> {
         let mut state = self.shared.state.lock();
-        if self.next.position < state.head.position {
+        if self.log.next().position < state.head.position {
             return Ok(());
         }
         if state.closed {
@@ -208,111 +220,8 @@ impl Consumer {
         state.slots[self.cursor.slot].live = Some(sender);
         drop(state);
         self.live = Some(receiver);
-        self.scan = None;
+        self.log.let_go();
         Ok(())
-    }
-
-    /// The next frame out of the segments; `None` when the head is reached.
-    fn read_log(&mut self) -> io::Result<Option<Frame>> {
-        loop {
-            let next = self.next.position.0;
-            let (segment, end) = {
-                let state = self.shared.state.lock();
-                if next >= state.head.position.0 {
-                    return Ok(None);
-                }
-                match state.segment_of(next) {
-                    Some(found) => found,
-                    // Only when files were taken away by hand: go on with what there is.
-                    None => match state.segments.front() {
-                        Some(first) => {
-                            let base = first.base;
-                            drop(state);
-                            self.lost(next, base);
-                            continue;
-                        }
-                        None => return Ok(None),
-                    },
-                }
-            };
-            self.open_segment(&segment)?;
-            let scan = self.scan.as_mut().expect("just opened");
-            match scan.next(segment.bytes)? {
-                Found::Frame { header, .. } if header.position < next => {}
-                Found::Frame { header, payload } if header.position < end => {
-                    let offset = scan.offset();
-                    self.gap(next, &header);
-                    return Ok(Some(self.frame(header, payload, offset)));
-                }
-                // Frames from `end` on were abandoned and written again in the next segment.
-                Found::Frame { .. } | Found::End { .. } => self.lost(next, end),
-            }
-        }
-    }
-
-    fn open_segment(&mut self, segment: &Segment) -> io::Result<()> {
-        if self.scan.as_ref().is_some_and(|scan| scan.segment() == segment.id) {
-            return Ok(());
-        }
-        let file = self.shared.files.open(&live_path(&self.shared.options.dir, segment.id))?;
-        let offset = if self.next.segment == segment.id { self.next.offset } else { 0 };
-        self.scan = Some(Scan::new(file, segment.id, self.shared.seed, offset));
-        Ok(())
-    }
-
-    fn frame(&mut self, header: FrameHeader, payload: Bytes, offset: u64) -> Frame {
-        self.next = Mark {
-            position: Position(header.position + 1),
-            events: header.first_event + u64::from(header.events),
-            at_ms: header.at_ms,
-            segment: header.segment,
-            offset,
-        };
-        Frame {
-            position: Position(header.position),
-            at_ms: header.at_ms,
-            events: header.events,
-            payload,
-            end: self.next,
-        }
-    }
-
-    /// Logs the loss when frames before `header` are missing. Those of its own group were never durable,
-    /// so they were never acknowledged; those before its group were.
-    fn gap(&mut self, next: u64, header: &FrameHeader) {
-        let durable_end = header.group_first().max(next);
-        if durable_end > next {
-            self.report_lost(next, durable_end);
-        }
-        if header.position > durable_end {
-            tracing::warn!(
-                position = durable_end,
-                frames = header.position - durable_end,
-                "passed over frames of a torn write that was never acknowledged"
-            );
-        }
-    }
-
-    /// Goes on at `end` although the frames from `next` on were not found.
-    fn lost(&mut self, next: u64, end: u64) {
-        if end > next {
-            self.report_lost(next, end);
-        }
-        self.next.position = Position(end);
-        self.next.segment = 0;
-        self.next.offset = 0;
-        self.scan = None;
-    }
-
-    fn report_lost(&self, next: u64, end: u64) {
-        self.shared.metrics.frames_corrupt.increment(end - next);
-        let segment = self.scan.as_ref().map_or(0, Scan::segment);
-        tracing::error!(
-            position = next,
-            frames = end - next,
-            segment,
-            "spool frames are damaged and lost, going on behind them"
-        );
     }
 }
 
@@ -336,27 +245,7 @@ impl Slot {
             live: None,
             live_bytes: Arc::default(),
             replacing: Arc::default(),
-            reached: watch::Sender::new(committed.position.0),
         }
-    }
-}
-
-/// How far a consumer of this process is, seen by another.
-#[derive(Debug, Clone)]
-pub struct Progress {
-    reached: watch::Receiver<u64>,
-}
-
-impl Progress {
-    /// Whether everything before `end` was processed.
-    pub fn has_reached(&self, end: Position) -> bool {
-        *self.reached.borrow() >= end.0
-    }
-
-    /// Returns once everything before `end` was processed, or the spool is gone.
-    pub async fn reached(&mut self, end: Position) {
-        // An error means that the spool is gone.
-        let _ = self.reached.wait_for(|reached| *reached >= end.0).await;
     }
 }
 
@@ -389,20 +278,10 @@ impl Cursor {
         Ok(())
     }
 
-    /// Says that everything before `mark` was processed, to those who wait for it ([`Self::progress`]). It is not
-    /// kept: after a restart it begins with the committed mark.
-    pub fn reach(&self, mark: Mark) {
-        let reached = |before: &mut u64| {
-            let is_further = mark.position.0 > *before;
-            *before = mark.position.0.max(*before);
-            is_further
-        };
-        self.shared.state.lock().slots[self.slot].reached.send_if_modified(reached);
-    }
-
-    /// How far this consumer is.
-    pub fn progress(&self) -> Progress {
-        Progress { reached: self.shared.state.lock().slots[self.slot].reached.subscribe() }
+    /// Reads segments from this mark on, beside the consumer. Nothing keeps them but the committed mark, which must not be
+    /// behind it.
+    pub fn reader(&self, mark: Mark) -> LogReader {
+        LogReader::at(Arc::clone(&self.shared), mark)
     }
 
     /// The cursor on disk.

@@ -40,13 +40,14 @@
 //! *.new                    a replacement being written; left over by a crash, ignored
 //! ```
 //!
-//! Suggested reading order: `frame`, `segment`, `writer`, `consumer`, `scan`, `recovery`, `state`.
+//! Suggested reading order: `frame`, `segment`, `writer`, `consumer`, `log_reader`, `scan`, `recovery`, `state`.
 
 mod consumer;
 mod copy;
 mod cursor;
 mod files;
 mod frame;
+mod log_reader;
 mod metrics;
 mod recovery;
 mod scan;
@@ -76,10 +77,11 @@ use supervisor::Workers;
 use tokio::sync::oneshot;
 
 pub use self::{
-    consumer::{Behind, ConsumeError, Consumer, Cursor, Progress, Reopener},
+    consumer::{Behind, ConsumeError, Consumer, Cursor, Reopener},
     copy::{CopyError, HeldSpool, SpoolFileCopy},
     files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},
+    log_reader::LogReader,
     recovery::Recovery,
     survey::{Backlog, Survey, survey},
     writer::Renewed,

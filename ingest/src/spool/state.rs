@@ -13,7 +13,6 @@ use std::{
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::{
     SpoolOptions,
@@ -88,8 +87,6 @@ pub(super) struct Slot {
     pub live_bytes: Arc<AtomicUsize>,
     /// Held while the cursor file is being replaced.
     pub replacing: Arc<Mutex<()>>,
-    /// The position before which it processed everything, committed or not.
-    pub reached: watch::Sender<u64>,
 }
 
 impl State {

@@ -12,6 +12,7 @@
 //! 2. No call is lost: the cursor passes it when it is applied, or refused by a rule, counted and listed.
 //! 3. Calls of one person are applied in the order in which they came in.
 //! 4. Callers are answered when a call is durable, whatever PostgreSQL does. Calls wait in the spool meanwhile.
+//! 5. Of each workspace few calls are applied before those of others, whatever it sends (`model/deferral.rs`).
 
 pub mod model;
 mod ops;

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use campaigns::model::CampaignKey;
 use ingest::record::Batch;
-use kernel::{Result, Timestamp};
+use kernel::{Result, Timestamp, WorkspaceId};
 use uuid::Uuid;
 
 use crate::{
@@ -84,6 +84,11 @@ impl Catalogue {
     /// Whether there was no live trigger when it was last read.
     pub(super) fn is_known_empty(&self) -> bool {
         self.is_known && self.trigger.is_empty()
+    }
+
+    /// Whether a workspace had a live trigger when it was last read.
+    pub(super) fn has(&self, workspace: WorkspaceId) -> bool {
+        self.by_event.contains_key(&workspace.uuid())
     }
 
     fn index(&mut self) {

@@ -9,16 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingest::spool::{ConsumeError, Cursor, Mark, Progress, Reopener, Spool, SpoolError};
-use kernel::{Error, Result};
+use bytes::Bytes;
+use ingest::{
+    profile_progress::Progress,
+    record::Batch,
+    spool::{ConsumeError, Cursor, Mark, Reopener, Spool, SpoolError},
+};
 use supervisor::{Heartbeat, Suspects};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
     batches::{EventBatch, EventBatches},
-    catalogue::{Catalogue, Matches, TriggerMatches},
-    entries,
-    profiles_first::ProfilesFirst,
+    catalogue::Matches,
+    matching::Matching,
     publish,
 };
 use crate::DeliveryState;
@@ -35,9 +38,7 @@ const COMMIT_EVERY: Duration = Duration::from_secs(1);
 const REPUBLISH_EVERY: Duration = Duration::from_secs(5);
 /// The longest time for publishing them: a store that hangs must not delay events.
 const REPUBLISH_MAX: Duration = Duration::from_secs(10);
-/// The longest time for reading live triggers, for the same reason.
-const REFRESH_MAX: Duration = Duration::from_secs(10);
-/// Pause after a failure, of PostgreSQL or of the spool.
+/// Pause after a failure of the spool, and between looks at the budget.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long PostgreSQL is not queried again after an outage, without a known live trigger.
 const AWAY_REST: Duration = Duration::from_secs(1);
@@ -81,11 +82,10 @@ impl Triggers {
         let consumer_task = TriggerConsumer {
             app,
             processed: consumer.next(),
-            profiles_first: ProfilesFirst::new(profile_calls, consumer.next().position),
+            matching: Matching::new(profile_calls, consumer.next().position),
             cursor: consumer.cursor(),
             reopener: consumer.reopener(),
             batches: Some(EventBatches::of(consumer)),
-            catalogue: Catalogue::default(),
             stopped,
             heartbeat,
             suspects: Suspects::default(),
@@ -126,8 +126,7 @@ struct TriggerConsumer {
     reopener: Reopener,
     /// None between a panic and the next run.
     batches: Option<EventBatches>,
-    catalogue: Catalogue,
-    profiles_first: ProfilesFirst,
+    matching: Matching,
     stopped: watch::Receiver<bool>,
     heartbeat: Heartbeat,
     /// Frames at which it panicked.
@@ -148,7 +147,7 @@ struct TriggerConsumer {
 
 /// The outcome of a batch.
 enum BatchOutcome {
-    /// All its entries are stored.
+    /// All its entries are stored, or its events wait for profile calls that are applied later than others.
     Stored,
     /// PostgreSQL is unavailable, and there was no live trigger when it was last queried.
     Passed,
@@ -167,8 +166,8 @@ impl TriggerConsumer {
             self.suspects.panicked(first, count);
             self.commit();
             self.batches = None;
-            // It may be incomplete.
-            self.catalogue = Catalogue::default();
+            self.matching.begin_again();
+            self.processed = self.cursor.committed();
             std::thread::sleep(heartbeat.pause());
         }
         heartbeat.ended();
@@ -177,6 +176,9 @@ impl TriggerConsumer {
     fn run(&mut self, runtime: &Handle) {
         while !*self.stopped.borrow() {
             self.heartbeat.beat();
+            if !self.enter_due(runtime) {
+                break;
+            }
             match self.gather() {
                 Ok(Some(batch)) => {
                     if !self.take(runtime, &batch) {
@@ -218,7 +220,7 @@ impl TriggerConsumer {
         };
         let batch = batches.next(&self.suspects)?;
         if let Some(batch) = &batch {
-            self.profiles_first.note(&batch.profile_calls);
+            self.matching.note(batch);
             self.in_progress = (batch.first, batch.frames);
             if batch.left_out > 0 {
                 tracing::error!(
@@ -239,13 +241,13 @@ impl TriggerConsumer {
         }
         if self.shed.is_some() {
             if self.is_over_budget() {
-                self.shed(batch);
+                self.shed(&batch.payloads, batch.events);
                 return true;
             }
             self.end_shedding();
         }
         let is_resting = self.away_until.is_some_and(|until| Instant::now() < until);
-        if is_resting && self.catalogue.is_known_empty() {
+        if is_resting && self.matching.catalogue().is_known_empty() {
             return true;
         }
         match runtime.block_on(self.process(batch)) {
@@ -256,41 +258,70 @@ impl TriggerConsumer {
             }
             BatchOutcome::Stopped => false,
             BatchOutcome::OverBudget => {
-                tracing::error!(
-                    backlog_bytes = self.backlog_bytes,
-                    "triggers hold more of the spool than their budget, their oldest events are shed"
-                );
-                self.shed(batch);
+                self.over_budget();
+                self.shed(&batch.payloads, batch.events);
                 true
             }
         }
     }
 
-    async fn process(&mut self, batch: &EventBatch) -> BatchOutcome {
-        let mut stopped = self.stopped.clone();
-        let over_budget = over_budget(&self.cursor, self.processed, self.backlog_bytes);
-        let processing = process(&self.app, &mut self.catalogue, &mut self.profiles_first, batch);
-        tokio::select! {
-            biased;
-            // An error means that the server ended, which is a stop as well.
-            _ = stopped.wait_for(|stopped| *stopped) => BatchOutcome::Stopped,
-            outcome = self.heartbeat.waiting(processing) => outcome,
-            () = over_budget => BatchOutcome::OverBudget,
+    /// Enters events that waited for profile calls; false when the consumer is stopping.
+    fn enter_due(&mut self, runtime: &Handle) -> bool {
+        let due = self.matching.due();
+        if due.is_empty() {
+            return true;
         }
+        match runtime.block_on(self.process_due(&due)) {
+            BatchOutcome::Stored | BatchOutcome::Passed => {}
+            BatchOutcome::Stopped => return false,
+            BatchOutcome::OverBudget => {
+                self.over_budget();
+                let headers = due.iter().filter_map(|payload| Batch::header_of(payload).ok());
+                let events = headers.map(|header| u64::from(header.count)).sum();
+                self.shed(&due, events);
+            }
+        }
+        self.matching.let_go();
+        true
+    }
+
+    async fn process_due(&mut self, due: &[Bytes]) -> BatchOutcome {
+        let stopped = self.stopped.clone();
+        let done = self.matching.done_before(self.processed);
+        let over_budget = over_budget(&self.cursor, done, self.backlog_bytes);
+        let entering = self.heartbeat.waiting(self.matching.enter_due(&self.app, due));
+        processed(entering, stopped, over_budget).await
+    }
+
+    async fn process(&mut self, batch: &EventBatch) -> BatchOutcome {
+        let stopped = self.stopped.clone();
+        let done = self.matching.done_before(self.processed);
+        let over_budget = over_budget(&self.cursor, done, self.backlog_bytes);
+        let entering = self.matching.enter(&self.app, batch, self.processed);
+        processed(self.heartbeat.waiting(entering), stopped, over_budget).await
+    }
+
+    fn over_budget(&self) {
+        tracing::error!(
+            backlog_bytes = self.backlog_bytes,
+            "triggers hold more of the spool than their budget, their oldest events are shed"
+        );
     }
 
     fn is_over_budget(&self) -> bool {
-        self.cursor.held_alone_bytes(&self.processed) > self.backlog_bytes
+        let done = self.matching.done_before(self.processed);
+        self.cursor.held_alone_bytes(&done) > self.backlog_bytes
     }
 
-    /// Sheds a batch. Counts the events that match a known live trigger; all events, while live triggers are unknown.
-    fn shed(&mut self, batch: &EventBatch) {
-        let events = if self.catalogue.is_known() {
+    /// Sheds events, so many in all. Counts those that match a known live trigger; all, while live triggers are unknown.
+    fn shed(&mut self, payloads: &[Bytes], all: u64) {
+        let catalogue = self.matching.catalogue();
+        let events = if catalogue.is_known() {
             let mut matches = Matches::new();
-            batch.payloads.iter().for_each(|it| self.catalogue.match_batch(it, &mut matches));
+            payloads.iter().for_each(|it| catalogue.match_batch(it, &mut matches));
             matches.values().map(|it| it.events.len() as u64).sum()
         } else {
-            batch.events
+            all
         };
         metrics_catalogue::TRIGGER_SHED_EVENTS.increment(events);
         *self.shed.get_or_insert(0) += events;
@@ -307,11 +338,26 @@ impl TriggerConsumer {
 
     fn commit(&mut self) {
         self.committed = Instant::now();
-        if let Err(error) = self.cursor.commit(self.processed) {
+        if let Err(error) = self.cursor.commit(self.matching.done_before(self.processed)) {
             tracing::warn!(%error, "the cursor of triggers could not be written");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics_catalogue::TRIGGER_BACKLOG_EVENTS.set(self.cursor.behind().events as f64);
+    }
+}
+
+/// Waits for entries, unless the consumer is stopping or they were tried long enough.
+async fn processed(
+    entering: impl Future<Output = bool>,
+    mut stopped: watch::Receiver<bool>,
+    over_budget: impl Future<Output = ()>,
+) -> BatchOutcome {
+    tokio::select! {
+        biased;
+        // An error means that the server ended, which is a stop as well.
+        _ = stopped.wait_for(|stopped| *stopped) => BatchOutcome::Stopped,
+        are_entered = entering => if are_entered { BatchOutcome::Stored } else { BatchOutcome::Passed },
+        () = over_budget => BatchOutcome::OverBudget,
     }
 }
 
@@ -321,40 +367,4 @@ async fn over_budget(cursor: &Cursor, processed: Mark, backlog_bytes: u64) {
     while cursor.held_alone_bytes(&processed) <= backlog_bytes {
         tokio::time::sleep(PAUSE).await;
     }
-}
-
-async fn refresh(app: &DeliveryState, catalogue: &mut Catalogue) -> Result<()> {
-    let refreshed = timeout(REFRESH_MAX, catalogue.refresh(app)).await;
-    refreshed.unwrap_or_else(|_| Err(Error::store_unavailable()))
-}
-
-async fn process(
-    app: &DeliveryState,
-    catalogue: &mut Catalogue,
-    profiles_first: &mut ProfilesFirst,
-    batch: &EventBatch,
-) -> BatchOutcome {
-    let mut is_logged = false;
-    while let Err(error) = refresh(app, catalogue).await {
-        if error.is_unavailable() && catalogue.is_known_empty() {
-            tracing::debug!(%error, "there was no live trigger when PostgreSQL was last queried, events pass");
-            return BatchOutcome::Passed;
-        }
-        // Before the first migration, or while the store is unavailable.
-        if !std::mem::replace(&mut is_logged, true) {
-            tracing::warn!(%error, "live triggers cannot be read, trying again");
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-    let mut matches = Matches::new();
-    for payload in &batch.payloads {
-        catalogue.match_batch(payload, &mut matches);
-    }
-    let is_ready = |it: &TriggerMatches| profiles_first.is_ready(it.trigger.workspace);
-    let (ready, others): (Vec<_>, Vec<_>) = matches.into_values().partition(is_ready);
-    for of_trigger in ready.into_iter().chain(others) {
-        profiles_first.ready(of_trigger.trigger.workspace).await;
-        entries::enter(app, &of_trigger.trigger, &of_trigger.events).await;
-    }
-    BatchOutcome::Stored
 }

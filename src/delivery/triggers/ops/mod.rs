@@ -4,6 +4,8 @@ mod batches;
 mod catalogue;
 mod consumer;
 mod entries;
+mod held_back;
+mod matching;
 mod profiles_first;
 mod publish;
 

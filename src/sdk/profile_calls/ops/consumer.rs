@@ -2,24 +2,32 @@
 //!
 //! While PostgreSQL is unavailable calls wait in the spool: they were acknowledged and nothing else holds them. Frames
 //! without calls pass, so that without calls this consumer keeps nothing.
+//!
+//! Where a workspace has very many calls, the first reader goes on without them, and a reader of their backlog applies them
+//! (see `model/deferral.rs`): a batch of the first reader and a slice of each backlog take turns. The cursor on disk is where the last of the readers is. After a restart one reader begins there, and finds the
+//! keys of what was applied behind it.
 
 use std::{
-    collections::HashMap,
     io,
     time::{Duration, Instant},
 };
 
 use contacts::users::ops::calls;
 use ingest::{
-    record::{Batch, BatchKind, ProfileCall},
-    spool::{ConsumeError, Consumer, Cursor, Mark, Progress, Reopener, Spool, SpoolError},
+    profile_progress::{Progress, ProgressSender},
+    record::{Batch, BatchKind},
+    spool::{ConsumeError, Consumer, Cursor, Frame, Mark, Reopener, Spool, SpoolError},
 };
 use kernel::WorkspaceId;
 use supervisor::{Heartbeat, Suspects};
 use tokio::{runtime::Handle, sync::watch};
 use web::Services;
 
-use super::apply::apply;
+use super::{
+    apply::apply,
+    backlog::{BacklogReader, InProgress},
+};
+use crate::profile_calls::model::deferral::{Deferral, FirstBatch, WORK_MAX, WorkspaceCalls};
 
 /// The name among the spool's consumers.
 const CONSUMER: &str = "profile-calls";
@@ -29,7 +37,7 @@ const WORKER: &str = "profile-calls";
 const SILENCE_MAX: Duration = Duration::from_mins(1);
 /// The longest wait for calls, after which the consumer checks whether it is stopping.
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// How long a batch waits for more calls after its first.
+/// How long a batch waits for more calls after its first, and how long it is read at most.
 const LINGER: Duration = Duration::from_millis(20);
 /// Bytes of calls after which a batch ends.
 const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -37,6 +45,8 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// How often keys are deleted that no repeat needs any more.
 const FORGET_EVERY: Duration = Duration::from_mins(10);
+/// How long the first reader may go on before a slice of a backlog is applied, where it finds nothing to apply.
+const AHEAD_MAX: Duration = Duration::from_secs(1);
 /// Pause after the spool could not be read.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -66,12 +76,13 @@ impl ProfileCalls {
     /// When the spool or the system refuse.
     pub fn start(app: Services, spool: &Spool) -> Result<Self, ProfileCallsError> {
         let consumer = spool.consumer(CONSUMER)?;
-        let progress = consumer.cursor().progress();
+        let applied = ProgressSender::begin(consumer.next().position);
+        let progress = applied.progress();
         let (stopping, stopped) = watch::channel(false);
         let heartbeat = app.readiness().workers().register(WORKER, SILENCE_MAX);
         let task = CallConsumer {
             app,
-            processed: consumer.next(),
+            next: consumer.next(),
             cursor: consumer.cursor(),
             reopener: consumer.reopener(),
             consumer: Some(consumer),
@@ -79,6 +90,9 @@ impl ProfileCalls {
             heartbeat,
             suspects: Suspects::default(),
             in_progress: InProgress::default(),
+            deferral: Deferral::default(),
+            working: Working::First,
+            applied,
             committed: Instant::now(),
             forgotten: Instant::now(),
         };
@@ -89,7 +103,7 @@ impl ProfileCalls {
         Ok(Self { stopping, thread: Some(thread), progress })
     }
 
-    /// How far it is in the spool: calls before it were applied.
+    /// How far the calls of each workspace are applied.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
@@ -111,35 +125,54 @@ impl Drop for ProfileCalls {
     }
 }
 
-/// The frames of a batch that is being applied.
-#[derive(Debug, Clone, Copy, Default)]
-struct InProgress {
-    first: u64,
-    frames: u64,
+/// Which reader's calls are being applied.
+#[derive(Debug, Clone, Copy)]
+enum Working {
+    First,
+    /// The reader of the backlog in this place.
+    Backlog(usize),
+}
+
+/// What became of a batch of the first reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// There was no frame.
+    Idle,
+    /// Its frames had no calls to be applied by this reader, and more frames may wait.
+    Passed,
+    /// Its calls are applied, if it had some.
+    Applied,
+    /// The consumer is stopping.
+    Stopped,
 }
 
 struct CallConsumer {
     app: Services,
     cursor: Cursor,
     reopener: Reopener,
-    /// None between a panic and the next run.
+    /// The first reader. None between a panic and the next run.
     consumer: Option<Consumer>,
     stopped: watch::Receiver<bool>,
     heartbeat: Heartbeat,
-    /// Frames at which it panicked.
+    /// Frames at which the first reader's calls panicked.
     suspects: Suspects,
     in_progress: InProgress,
-    /// Everything before it was applied.
-    processed: Mark,
+    working: Working,
+    /// Where the first reader is: everything before it was applied, or belongs to a backlog.
+    next: Mark,
+    deferral: Deferral<BacklogReader>,
+    applied: ProgressSender,
     committed: Instant,
     forgotten: Instant,
 }
 
-/// Calls that are applied together.
+/// Calls of the first reader that are applied together.
 #[derive(Debug)]
 struct CallBatch {
-    batches: Vec<Batch>,
+    calls: FirstBatch,
     end: Mark,
+    /// Frames after it may be there already.
+    is_cut: bool,
 }
 
 impl CallConsumer {
@@ -147,34 +180,34 @@ impl CallConsumer {
     fn keep_running(mut self, runtime: &Handle) {
         let heartbeat = self.heartbeat.clone();
         while heartbeat.attempt(|| self.run(runtime)).is_err() {
-            let InProgress { first, frames } = std::mem::take(&mut self.in_progress);
-            self.suspects.panicked(first, frames);
+            self.panicked();
             self.commit();
-            self.consumer = None;
             std::thread::sleep(heartbeat.pause());
         }
         heartbeat.ended();
     }
 
+    /// Suspects the frames that were being applied. Their reader begins again where it was before them; the others go on.
+    fn panicked(&mut self) {
+        match self.working {
+            Working::First => {
+                let InProgress { first, frames } = std::mem::take(&mut self.in_progress);
+                self.suspects.panicked(first, frames);
+                self.consumer = None;
+            }
+            Working::Backlog(place) => {
+                if let Some(backlog) = self.deferral.backlogs().get_mut(place) {
+                    backlog.reader.panicked(&self.cursor);
+                }
+            }
+        }
+    }
+
     fn run(&mut self, runtime: &Handle) {
         while !*self.stopped.borrow() {
             self.heartbeat.beat();
-            match self.next_batch() {
-                Ok(Some(batch)) => {
-                    if !runtime.block_on(self.apply(&batch)) {
-                        break;
-                    }
-                    self.processed = batch.end;
-                    self.cursor.reach(batch.end);
-                    self.suspects.passed(batch.end.position.get());
-                    self.in_progress = InProgress::default();
-                }
-                Ok(None) => {}
-                Err(ConsumeError::Closed) => break,
-                Err(ConsumeError::Io(error)) => {
-                    tracing::error!(%error, "profile calls cannot be read from the spool, trying again");
-                    std::thread::sleep(PAUSE);
-                }
+            if !self.go_ahead(runtime) || !self.apply_backlogs(runtime) {
+                break;
             }
             if self.committed.elapsed() >= COMMIT_EVERY {
                 self.commit();
@@ -187,20 +220,46 @@ impl CallConsumer {
         self.commit();
     }
 
-    /// The next batch; none without frames. A batch may have no calls.
-    fn next_batch(&mut self) -> Result<Option<CallBatch>, ConsumeError> {
-        let consumer = match &mut self.consumer {
-            Some(consumer) => consumer,
-            none => {
-                let consumer = self.reopener.open().map_err(io::Error::other)?;
-                self.processed = consumer.next();
-                none.insert(consumer)
-            }
-        };
-        let mut batch: Option<CallBatch> = None;
-        let (mut timeout, mut bytes, mut since) = (WAIT_MAX, 0, None);
+    /// Applies a batch of the first reader, after those without calls for it; false when the consumer ends.
+    fn go_ahead(&mut self, runtime: &Handle) -> bool {
+        let since = Instant::now();
         loop {
-            let frame = match consumer.receive(timeout) {
+            self.working = Working::First;
+            match self.first_turn(runtime) {
+                Ok(Turn::Passed) if self.has_backlog() && since.elapsed() < AHEAD_MAX => {}
+                Ok(Turn::Idle | Turn::Passed | Turn::Applied) => return true,
+                Ok(Turn::Stopped) => return false,
+                Err(ConsumeError::Closed) => return self.has_backlog(),
+                Err(ConsumeError::Io(error)) => {
+                    cannot_read(&error);
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn first_turn(&mut self, runtime: &Handle) -> Result<Turn, ConsumeError> {
+        let Some(batch) = self.next_batch()? else { return Ok(Turn::Idle) };
+        let calls = batch.calls.calls();
+        if !runtime.block_on(self.apply(&calls)) {
+            return Ok(Turn::Stopped);
+        }
+        self.next = batch.end;
+        self.suspects.passed(batch.end.position.get());
+        self.in_progress = InProgress::default();
+        self.publish();
+        Ok(if calls.is_empty() && batch.is_cut { Turn::Passed } else { Turn::Applied })
+    }
+
+    /// The next batch of the first reader; none without frames. A batch may have no calls.
+    fn next_batch(&mut self) -> Result<Option<CallBatch>, ConsumeError> {
+        // Calls of a backlog do not wait for others.
+        let has_backlog = self.has_backlog();
+        let wait = |max: Duration| if has_backlog { Duration::ZERO } else { max };
+        let mut batch: Option<CallBatch> = None;
+        let (mut timeout, mut since) = (wait(WAIT_MAX), None);
+        loop {
+            let frame = match self.consumer()?.receive(timeout) {
                 Ok(Some(frame)) => frame,
                 Err(error) if batch.is_none() => return Err(error),
                 // The next call returns an error again, unless it was temporary.
@@ -211,40 +270,98 @@ impl CallConsumer {
                 self.in_progress = InProgress { first: position, frames: 0 };
             }
             self.in_progress.frames += 1;
-            let batch = batch.get_or_insert_with(|| CallBatch { batches: Vec::new(), end });
+            let calls = FirstBatch::at(self.next.position.get());
+            let batch = batch.get_or_insert(CallBatch { calls, end, is_cut: false });
             batch.end = end;
-            let header = Batch::header_of(&frame.payload);
-            if header.is_ok_and(|header| header.kind == BatchKind::Profiles) {
-                if self.suspects.is_left_out(position) {
-                    tracing::error!(
-                        position,
-                        "a frame of profile calls is left out: applying it panicked each time"
-                    );
-                } else if let Ok(calls) = Batch::from_bytes(frame.payload) {
-                    bytes += calls.as_bytes().len();
-                    batch.batches.push(calls);
-                }
-            }
+            self.take(frame, &mut batch.calls);
             let since: &Instant = since.get_or_insert_with(Instant::now);
-            timeout = LINGER.saturating_sub(since.elapsed());
-            let is_full = bytes >= BATCH_BYTES_MAX
+            let left = LINGER.saturating_sub(since.elapsed());
+            timeout = wait(left);
+            let is_full = batch.calls.bytes() >= BATCH_BYTES_MAX
                 || self.in_progress.frames >= self.suspects.together(self.in_progress.first);
-            if is_full || timeout.is_zero() {
-                return Ok(Some(CallBatch { batches: std::mem::take(&mut batch.batches), end }));
+            if is_full || left.is_zero() {
+                let calls = std::mem::replace(&mut batch.calls, FirstBatch::at(end.position.get()));
+                return Ok(Some(CallBatch { calls, end, is_cut: true }));
             }
         }
     }
 
-    /// Applies a batch; false when the consumer is stopping.
-    async fn apply(&mut self, batch: &CallBatch) -> bool {
-        let mut workspaces: HashMap<WorkspaceId, Vec<ProfileCall<'_>>> = HashMap::new();
-        for batch in &batch.batches {
-            let workspace = WorkspaceId::new(batch.header().workspace_id);
-            workspaces.entry(workspace).or_default().extend(batch.profile_calls());
+    fn has_backlog(&self) -> bool {
+        !self.deferral.is_empty()
+    }
+
+    fn consumer(&mut self) -> Result<&mut Consumer, ConsumeError> {
+        match &mut self.consumer {
+            Some(consumer) => Ok(consumer),
+            none => {
+                let consumer = self.reopener.open_at(self.next).map_err(io::Error::other)?;
+                Ok(none.insert(consumer))
+            }
         }
+    }
+
+    /// Adds the calls of a frame to a batch of the first reader, or leaves them to a backlog.
+    fn take(&mut self, frame: Frame, batch: &mut FirstBatch) {
+        let (position, end) = (frame.position.get(), frame.end().position.get());
+        let Ok(header) = Batch::header_of(&frame.payload) else { return };
+        let workspace = WorkspaceId::new(header.workspace_id);
+        if header.kind != BatchKind::Profiles || self.deferral.leaves_out(workspace, end) {
+            return;
+        }
+        if self.suspects.is_left_out(position) {
+            tracing::error!(
+                position,
+                "a frame of profile calls is left out: applying it panicked each time"
+            );
+            return;
+        }
+        let has_room = u64::from(header.count) <= WORK_MAX
+            && Batch::from_bytes(frame.payload).map_or(true, |calls| batch.add(calls));
+        if !has_room {
+            let left_out = batch.leave_out(workspace, end);
+            let (cursor, next) = (&self.cursor, self.next);
+            self.deferral.defer(workspace, left_out, || BacklogReader::at(cursor, next));
+            tracing::debug!(%workspace, "its profile calls are applied beside those of others");
+        }
+    }
+
+    /// Applies a slice of each backlog; false when the consumer is stopping.
+    fn apply_backlogs(&mut self, runtime: &Handle) -> bool {
+        for place in 0..self.deferral.backlogs().len() {
+            self.working = Working::Backlog(place);
+            self.heartbeat.beat();
+            match self.backlog_turn(runtime, place) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => cannot_read(&error),
+            }
+        }
+        self.working = Working::First;
+        self.deferral.remove_done();
+        self.publish();
+        true
+    }
+
+    fn backlog_turn(&mut self, runtime: &Handle, place: usize) -> io::Result<bool> {
+        let Some(backlog) = self.deferral.backlogs().get_mut(place) else { return Ok(true) };
+        BacklogReader::fill(backlog, self.next)?;
+        let Some(backlog) = self.deferral.backlog(place) else { return Ok(true) };
+        let slice = backlog.reader.pending.slice();
+        if !runtime.block_on(self.apply(&slice.calls)) {
+            return Ok(false);
+        }
+        let slice_end = slice.end;
+        if let Some(backlog) = self.deferral.backlogs().get_mut(place) {
+            BacklogReader::advance(backlog, slice_end);
+        }
+        Ok(true)
+    }
+
+    /// Applies calls; false when the consumer is stopping.
+    async fn apply(&self, workspaces: &[WorkspaceCalls<'_>]) -> bool {
         let app = &self.app;
         let applying = async {
-            for (workspace, calls) in &workspaces {
+            for WorkspaceCalls { workspace, calls } in workspaces {
                 apply(app, *workspace, calls).await;
             }
         };
@@ -265,12 +382,24 @@ impl CallConsumer {
         }
     }
 
+    fn publish(&self) {
+        self.applied.set(self.deferral.applied(self.next.position.get()));
+    }
+
     fn commit(&mut self) {
         self.committed = Instant::now();
-        if let Err(error) = self.cursor.commit(self.processed) {
+        let of_backlogs = self.deferral.backlogs().iter().map(|backlog| backlog.reader.next());
+        let readers = of_backlogs.chain([self.next]);
+        let last = readers.min_by_key(|mark| mark.position).unwrap_or(self.next);
+        if let Err(error) = self.cursor.commit(last) {
             tracing::warn!(%error, "the cursor of profile calls could not be written");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics_catalogue::PROFILE_CALLS_BEHIND_BYTES.set(self.cursor.behind().bytes as f64);
     }
+}
+
+fn cannot_read(error: &io::Error) {
+    tracing::error!(%error, "profile calls cannot be read from the spool, trying again");
+    std::thread::sleep(PAUSE);
 }

@@ -12,6 +12,7 @@ mod keys;
 mod killed;
 mod killed_packages;
 mod live;
+mod many_calls;
 mod packages;
 mod posthog;
 mod profiles;

@@ -1,4 +1,7 @@
-//! How calls become changes of profiles.
+//! How calls become changes of profiles, what they cost, and which workspaces' calls are applied later than others'.
+
+pub(super) mod deferral;
+mod work;
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,6 +11,8 @@ use contacts::users::model::{
 use ingest::record::{ProfileCall, ProfileCallKind};
 use kernel::EmailAddress;
 use sha2::{Digest as _, Sha256};
+
+pub use self::work::{REQUEST_WORK_MAX, Work, work};
 
 /// What is wrong with an email address of a caller.
 pub fn email_fault(text: &str) -> Option<String> {
@@ -19,80 +24,6 @@ pub fn phone_fault(text: &str) -> Option<String> {
     let chars = text.chars().count();
     (chars > PHONE_CHARS_MAX)
         .then(|| format!("must be at most {PHONE_CHARS_MAX} characters, received {chars}"))
-}
-
-/// The work of a transaction, where that of a call which is applied with a thousand others is 1.
-const TRANSACTION_WORK: u64 = 20;
-/// Calls of one request may wait for each other so often at no further cost: what a user gets, and gets once, are two.
-const WAVES_FREE: u64 = 2;
-/// Most work of one request with a public key.
-pub const REQUEST_WORK_MAX: u64 = 50_000;
-
-/// Bytes of attributes that cannot have more names than one profile may have, 200.
-const JOINED_BYTES_MAX: usize = 1_200;
-
-/// The work of the calls of one request. Each that joins two ids is a transaction of its own. So is each wave of others: a call
-/// waits for the one before it that has an id or an address in common, unless it follows that one directly, is of the same user
-/// and of the same manner, and their attributes surely fit into one profile.
-pub fn work<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> u64 {
-    let (mut count, mut joins) = (0, 0);
-    let mut waves = Waves::default();
-    for call in calls {
-        count += 1;
-        match call.kind {
-            ProfileCallKind::Set => waves.add(&call),
-            ProfileCallKind::Alias | ProfileCallKind::Join => joins += 1,
-        }
-    }
-    count + TRANSACTION_WORK * (joins + waves.most.saturating_sub(WAVES_FREE))
-}
-
-/// In which wave calls are applied, at the latest.
-#[derive(Debug, Default)]
-struct Waves<'c> {
-    /// The last change with each id or address.
-    of_name: HashMap<String, Applied>,
-    last: Option<(&'c str, [bool; 2])>,
-    last_change: Applied,
-    /// Bytes of the attributes of the calls that are the last change.
-    last_bytes: usize,
-    most: u64,
-}
-
-/// A change of a request, by its number, and the wave in which it is applied.
-#[derive(Debug, Clone, Copy, Default)]
-struct Applied {
-    number: u64,
-    wave: u64,
-}
-
-impl<'c> Waves<'c> {
-    fn add(&mut self, call: &ProfileCall<'c>) {
-        let names = [call.user_id, call.anonymous_id, call.phone, call.email];
-        // Profiles are found by addresses in lower case.
-        let names = names.into_iter().filter(|name| !name.is_empty()).map(str::to_lowercase);
-        let names: Vec<String> = names.collect();
-        let last = self.last_change;
-        let others = names.iter().filter_map(|name| self.of_name.get(name));
-        let waits_for = |joined: Option<u64>| {
-            let of = others.clone().filter(|it| Some(it.number) != joined);
-            of.map(|it| it.wave).max().unwrap_or_default()
-        };
-        let this = (call.user_id, [call.is_once, call.is_known_only]);
-        let bytes = self.last_bytes + call.attributes.len();
-        let joins_last = self.last == Some(this)
-            && waits_for(Some(last.number)) < last.wave
-            && bytes <= JOINED_BYTES_MAX;
-        let (change, bytes) = if joins_last {
-            (last, bytes)
-        } else {
-            let next = Applied { number: last.number + 1, wave: waits_for(None) + 1 };
-            (next, call.attributes.len())
-        };
-        self.of_name.extend(names.iter().map(|name| (name.clone(), change)));
-        (self.last, self.last_change, self.last_bytes) = (Some(this), change, bytes);
-        self.most = self.most.max(change.wave);
-    }
 }
 
 /// A change of one profile: of one call, or of several that follow one another.

@@ -86,7 +86,7 @@ fn read_by(client: &Client, analytics: &Analytics, sql: &str) -> Read {
     // repeats another.
     let plain = analytics.uniqueness.is_proven().then(|| uniqueness::plain(sql));
     let sql = plain.as_deref().unwrap_or(sql);
-    let read = Read::new(client.query_raw(sql), analytics.reads.clone());
+    let read = Read::new(client.query_raw(sql), analytics.reads.clone(), analytics.outside.clone());
     let read = match analytics.reads.limits().nice {
         Some(nice) => read.with_setting("os_threads_nice_value_query", nice.to_string()),
         None => read,

@@ -18,6 +18,7 @@ pub mod copies;
 pub mod erasure;
 pub mod error;
 pub mod events;
+mod given_up;
 pub mod identities;
 pub mod insights;
 pub mod messages;
@@ -32,12 +33,15 @@ pub mod retention;
 pub mod sql_access;
 mod uniqueness;
 
+use std::any::Any;
+
 use clickhouse::Client;
 
 use crate::{events::ExportPlaces, reads::Reads, uniqueness::Uniqueness};
 
 pub use crate::{
-    client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits, repeats::NotUnique,
+    client::ClickHouseAddress, error::AnalyticsError, given_up::until_ended, reads::ReadLimits,
+    repeats::NotUnique,
 };
 
 const PING: &str = "SELECT 1";
@@ -84,6 +88,12 @@ impl Analytics {
     #[must_use]
     pub fn with_limits(self, limits: ReadLimits) -> Self {
         Self { reads: Reads::new(limits), ..self }
+    }
+
+    /// The same. Questions asked of it keep this until they have ended in ClickHouse, also where they are given up.
+    #[must_use]
+    pub fn keeping(&self, kept: impl Any + Send + Sync) -> Self {
+        Self { reads: self.reads.keeping(kept), ..self.clone() }
     }
 
     /// The client under it, for inserts and for questions of other crates.

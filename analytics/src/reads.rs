@@ -3,9 +3,12 @@
 //! A question first waits for one of [`ReadLimits::queries_max`] places. What it waits there and what it waits for
 //! ClickHouse come out of the same [`ReadLimits::time_max`]; then it fails with [`AnalyticsError::Late`]. A store that
 //! is frozen so costs its callers that time, and not a connection each for ever.
+//!
+//! A place is free when its statement has ended in ClickHouse, also where the question was given up before.
 
 use std::error::Error as _;
 use std::{
+    any::Any,
     future::poll_fn,
     pin::pin,
     sync::{
@@ -17,7 +20,7 @@ use std::{
 };
 
 use clickhouse::{
-    Row, RowOwned, RowRead,
+    Client, Row, RowOwned, RowRead,
     native::Block,
     query::{NativeCursor, Query, RowCursor},
 };
@@ -28,7 +31,10 @@ use tokio::{
 };
 use traces::{KeyValue, SpanKind};
 
-use crate::error::AnalyticsError;
+use crate::{
+    error::AnalyticsError,
+    given_up::{self, Kept, Running},
+};
 
 /// Bounds of all questions together.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +68,11 @@ impl Default for ReadLimits {
 
 /// The places questions are asked from; clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Reads(Arc<Inner>);
+pub(crate) struct Reads {
+    inner: Arc<Inner>,
+    /// What is kept until the questions asked with it have ended.
+    kept: Kept,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -85,49 +95,56 @@ impl Drop for Waiting<'_> {
 
 impl Reads {
     pub(crate) fn limits(&self) -> ReadLimits {
-        self.0.limits
+        self.inner.limits
     }
 
     pub(crate) fn new(limits: ReadLimits) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             limits,
             places: Arc::new(Semaphore::new(limits.queries_max.max(1))),
             waiting: AtomicUsize::new(0),
             began: Instant::now(),
             answered_at_ms: AtomicU64::new(0),
-        }))
+        };
+        Self { inner: Arc::new(inner), kept: None }
+    }
+
+    /// The same places. Questions asked with them keep this too, until they have ended.
+    pub(crate) fn keeping(&self, kept: impl Any + Send + Sync) -> Self {
+        let both = (kept, self.kept.clone());
+        Self { inner: Arc::clone(&self.inner), kept: Some(Arc::new(both)) }
     }
 
     /// Questions in flight, and questions waiting.
     pub(crate) fn in_flight_and_waiting(&self) -> (usize, usize) {
-        let free = self.0.places.available_permits();
-        let used = self.0.limits.queries_max.max(1).saturating_sub(free);
-        (used, self.0.waiting.load(Ordering::Acquire))
+        let free = self.inner.places.available_permits();
+        let used = self.inner.limits.queries_max.max(1).saturating_sub(free);
+        (used, self.inner.waiting.load(Ordering::Acquire))
     }
 
     /// How long ago ClickHouse last answered a question; none when it never did.
     pub(crate) fn since_answer(&self) -> Option<Duration> {
-        match self.0.answered_at_ms.load(Ordering::Relaxed) {
+        match self.inner.answered_at_ms.load(Ordering::Relaxed) {
             0 => None,
-            at_ms => Some(self.0.began.elapsed().saturating_sub(Duration::from_millis(at_ms))),
+            at_ms => Some(self.inner.began.elapsed().saturating_sub(Duration::from_millis(at_ms))),
         }
     }
 
     fn answered(&self) {
-        let at_ms = u64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.answered_at_ms.store(at_ms.max(1), Ordering::Relaxed);
+        let at_ms = u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.inner.answered_at_ms.store(at_ms.max(1), Ordering::Relaxed);
     }
 
     async fn place(&self, left: &mut Duration) -> Result<OwnedSemaphorePermit, AnalyticsError> {
-        if let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() {
+        if let Ok(place) = Arc::clone(&self.inner.places).try_acquire_owned() {
             return Ok(place);
         }
-        let before = self.0.waiting.fetch_add(1, Ordering::AcqRel);
-        let _waiting = Waiting(&self.0.waiting);
-        if before >= self.0.limits.waiting_max {
+        let before = self.inner.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waiting = Waiting(&self.inner.waiting);
+        if before >= self.inner.limits.waiting_max {
             return Err(AnalyticsError::Busy);
         }
-        let place = Arc::clone(&self.0.places).acquire_owned();
+        let place = Arc::clone(&self.inner.places).acquire_owned();
         let place = in_time(left, place).await?;
         Ok(place.expect("the places are never closed"))
     }
@@ -151,12 +168,14 @@ pub(crate) struct Read {
     query: Query,
     reads: Reads,
     time_max: Duration,
+    /// Without a database; asks whether the statement has ended.
+    outside: Client,
 }
 
 impl Read {
-    pub(crate) fn new(query: Query, reads: Reads) -> Self {
-        let time_max = reads.0.limits.time_max;
-        Self { query, reads, time_max }
+    pub(crate) fn new(query: Query, reads: Reads, outside: Client) -> Self {
+        let time_max = reads.inner.limits.time_max;
+        Self { query, reads, time_max, outside }
     }
 
     /// Allows another time than [`ReadLimits::time_max`].
@@ -188,11 +207,16 @@ impl Read {
         self,
         ask: impl AsyncFnOnce(Query) -> clickhouse::error::Result<T>,
     ) -> Result<T, AnalyticsError> {
-        let Self { query, reads, time_max } = self;
+        let Self { query, reads, time_max, outside } = self;
         let answer = async {
             let mut left = time_max;
-            let _place = reads.place(&mut left).await?;
-            Ok(in_time(&mut left, ask(query)).await??)
+            let place = reads.place(&mut left).await?;
+            let id = given_up::new_id();
+            let query = given_up::with_id(query, &id);
+            let mut running = Running::new(outside, id, place, reads.kept.clone());
+            let answer = in_time(&mut left, ask(query)).await?;
+            running.end();
+            Ok(answer?)
         };
         let span = traces::step("clickhouse", SpanKind::Client);
         span.describe(|| {
@@ -213,48 +237,63 @@ impl Read {
 
     /// The answer, to be read row by row; asked when the first row is wanted.
     pub(crate) fn fetch<T: Row>(self) -> Result<RowStream<T>, AnalyticsError> {
-        let waiter = Waiter::new(self.reads, self.time_max);
-        Ok(RowStream { cursor: self.query.fetch()?, waiter })
+        let (query, waiter) = self.in_pieces();
+        Ok(RowStream { cursor: query.fetch()?, waiter })
     }
 
     /// The answer, to be read in blocks of columns; asked when the first block is wanted. Numbers are so read in a fraction of
     /// the time that rows take.
     pub(crate) fn fetch_blocks(self) -> Result<BlockStream, AnalyticsError> {
-        let waiter = Waiter::new(self.reads, self.time_max);
-        Ok(BlockStream { cursor: self.query.fetch_native()?, waiter })
+        let (query, waiter) = self.in_pieces();
+        Ok(BlockStream { cursor: query.fetch_native()?, waiter })
+    }
+
+    fn in_pieces(self) -> (Query, Waiter) {
+        let Self { query, reads, time_max, outside } = self;
+        let id = given_up::new_id();
+        let query = given_up::with_id(query, &id);
+        (query, Waiter { reads, outside, id, running: None, left: time_max })
     }
 }
 
-/// An answer that is read piece by piece. Holds its place until it is dropped.
+/// An answer that is read piece by piece. Holds its place until its end, or until it is dropped and has ended.
 struct Waiter {
     reads: Reads,
-    place: Option<OwnedSemaphorePermit>,
+    outside: Client,
+    id: String,
+    /// None before the first piece is wanted.
+    running: Option<Running>,
     /// What is left of the time that may be spent waiting.
     left: Duration,
 }
 
 impl Waiter {
-    fn new(reads: Reads, left: Duration) -> Self {
-        Self { reads, place: None, left }
-    }
-
+    /// The next piece; none at the end.
     async fn wait<T>(
         &mut self,
-        next: impl Future<Output = clickhouse::error::Result<T>>,
-    ) -> Result<T, AnalyticsError> {
-        let Self { reads, place, left } = self;
-        let is_first = place.is_none();
+        next: impl Future<Output = clickhouse::error::Result<Option<T>>>,
+    ) -> Result<Option<T>, AnalyticsError> {
+        let Self { reads, outside, id, running, left } = self;
+        let is_first = running.is_none();
         let piece = async {
             if is_first {
-                *place = Some(reads.place(left).await?);
+                let place = reads.place(left).await?;
+                let id = std::mem::take(id);
+                *running = Some(Running::new(outside.clone(), id, place, reads.kept.clone()));
             }
             let mut piece = pin!(next);
             // Most rows have arrived with others: to time each takes longer than to read it.
             let at_hand = poll_fn(|context| Poll::Ready(piece.as_mut().poll(context))).await;
-            Ok(match at_hand {
-                Poll::Ready(piece) => piece?,
-                Poll::Pending => in_time(left, piece).await??,
-            })
+            let piece = match at_hand {
+                Poll::Ready(piece) => piece,
+                Poll::Pending => in_time(left, piece).await?,
+            };
+            if !matches!(piece, Ok(Some(_)))
+                && let Some(running) = running.as_mut()
+            {
+                running.end();
+            }
+            Ok(piece?)
         };
         let piece = piece.await.inspect_err(observe)?;
         if is_first {
@@ -264,7 +303,7 @@ impl Waiter {
     }
 }
 
-/// An answer that is read row by row. Holds its place until it is dropped.
+/// An answer that is read row by row. Its place is that of the [`Waiter`].
 pub(crate) struct RowStream<T> {
     cursor: RowCursor<T>,
     waiter: Waiter,
@@ -286,7 +325,7 @@ impl<T> RowStream<T> {
     }
 }
 
-/// An answer that is read column by column, some ten thousand rows at a time. Holds its place until it is dropped.
+/// An answer that is read column by column, some ten thousand rows at a time. Its place is that of the [`Waiter`].
 pub(crate) struct BlockStream {
     cursor: NativeCursor,
     waiter: Waiter,

@@ -20,7 +20,7 @@ use web::{
 use crate::{
     SqlState,
     answer::{self, Wanted},
-    engine::{self, Question, Session},
+    engine::{self, Question, Session, Step},
     fault::{Code, Fault},
     request::{self, Asked},
     running::{About, Outcome, Running},
@@ -133,6 +133,7 @@ async fn run(state: &SqlState, ask: Prepared<'_>, mut running: Running) -> Resul
     };
     let question = Question {
         session,
+        step: Step::Answer,
         database: &statement.database,
         text: statement.text.clone(),
         format: "TSVRaw",
@@ -144,7 +145,8 @@ async fn run(state: &SqlState, ask: Prepared<'_>, mut running: Running) -> Resul
         let text = format!("EXPLAIN AST {}", statement.text);
         // Its lines are no rows of the answer.
         let settings = state.0.bounds.of_trees();
-        let asked = Question { text, settings: &settings, ..question_of(&question) };
+        let step = Step::Tree;
+        let asked = Question { step, text, settings: &settings, ..question_of(&question) };
         let answer = state.0.engine.ask(asked).await?;
         if !answer.status().is_success() {
             return answer::of_engine(answer, wanted, running).await;

@@ -54,12 +54,36 @@ impl Session {
     pub(crate) fn mark(self) -> String {
         sql_access::mark(self.workspace.uuid(), self.statement)
     }
+
+    /// The id in the engine of what is asked for it.
+    fn query_id(self, step: Step) -> String {
+        let Self { statement, .. } = self;
+        match step {
+            Step::Tree => format!("{statement}-tree"),
+            Step::Answer => statement.to_string(),
+        }
+    }
+
+    /// The ids of all that is asked for it.
+    pub(crate) fn query_ids(self) -> [String; 2] {
+        [Step::Tree, Step::Answer].map(|step| self.query_id(step))
+    }
+}
+
+/// What is asked of the engine for a statement, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    /// Its syntax tree.
+    Tree,
+    /// Its answer.
+    Answer,
 }
 
 /// What is asked of the engine in one request.
 #[derive(Debug)]
 pub(crate) struct Question<'a> {
     pub(crate) session: Session,
+    pub(crate) step: Step,
     pub(crate) database: &'a str,
     pub(crate) text: String,
     pub(crate) format: &'a str,
@@ -105,12 +129,14 @@ impl Engine {
 
     fn request(&self, question: Question<'_>) -> Result<Request<Full<Bytes>>, Fault> {
         let Session { workspace, statement } = question.session;
+        let query_id = question.session.query_id(question.step);
         let comment = self.key.signed(workspace.uuid(), statement);
         let mut url = url::form_urlencoded::Serializer::new(String::new());
         url.append_pair("database", question.database)
             .append_pair("role", READER_ROLE)
             .append_pair("readonly", "1")
             .append_pair("log_comment", &comment)
+            .append_pair("query_id", &query_id)
             .append_pair("default_format", question.format);
         for Setting { name, value } in question.settings {
             url.append_pair(name, value);

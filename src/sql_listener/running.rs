@@ -2,16 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use analytics::Analytics;
+use analytics::{Analytics, until_ended};
 use kernel::KeyId;
-use tokio::time::sleep;
 
 use crate::{engine::Session, limits::Slot};
 
 const KILL: &str = include_str!("sql/kill.sql");
-const IS_RUNNING: &str = include_str!("sql/is_running.sql");
-/// Interval of looks whether a statement that was killed has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long its place is kept for it at most.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
@@ -88,12 +84,17 @@ impl Drop for Running {
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
         self.note(Outcome::Cancelled);
-        let (analytics, mark) = (self.analytics.clone(), self.session.mark());
+        let (analytics, session) = (self.analytics.clone(), self.session);
         // There is no runtime when the process ends, and then no engine either.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let ended = tokio::time::timeout(ENDS_WITHIN, kill(&analytics, &mark)).await;
-                if !matches!(ended, Ok(Ok(()))) {
+                let all = async {
+                    for id in session.query_ids() {
+                        until_ended(analytics.client(), &id).await;
+                    }
+                };
+                if tokio::time::timeout(ENDS_WITHIN, all).await.is_err() {
+                    let mark = session.mark();
                     tracing::warn!(mark, "a statement in SQL that was killed may still run");
                 }
                 drop(place);
@@ -108,17 +109,4 @@ pub(crate) async fn kill_once(
     mark: &str,
 ) -> Result<(), clickhouse::error::Error> {
     analytics.client().query_raw(KILL).param("mark", mark).execute().await
-}
-
-/// Kills a statement and waits for its end. It may not have begun when it is killed first.
-async fn kill(analytics: &Analytics, mark: &str) -> Result<(), clickhouse::error::Error> {
-    loop {
-        kill_once(analytics, mark).await?;
-        sleep(LOOK_EVERY).await;
-        let running: u64 =
-            analytics.client().query_raw(IS_RUNNING).param("mark", mark).fetch_one().await?;
-        if running == 0 {
-            return Ok(());
-        }
-    }
 }

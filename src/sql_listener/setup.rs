@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::{
     catalog::VIEWS,
-    engine::{self, Engine, Question, Session},
+    engine::{self, Engine, Question, Session, Step},
     fault::{Code, Fault},
     settings::Bounds,
     statement::{Setting, functions::Denied},
@@ -190,6 +190,7 @@ impl Parts<'_> {
         let settings = settings_of_proofs();
         let question = Question {
             session: Session::new(WorkspaceId::new(Uuid::new_v4())),
+            step: Step::Answer,
             database: &place.databases.whole,
             text,
             format: "TabSeparated",

@@ -1,8 +1,14 @@
 //! Send-time optimisation (STO): the best hour per recipient, and for how many recipients it is known.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use analytics::events::{PersonIds, VisitFilter, Visitor, engaged_users, visitors};
+use analytics::{
+    Analytics,
+    events::{PersonIds, VisitFilter, Visitor, engaged_users, visitors},
+};
 use audience::{
     model::AudienceQuery,
     ops::{Audience, further_identifiers},
@@ -78,7 +84,7 @@ pub struct Timetable {
     total: u64,
     /// The engagement hours of the whole audience.
     prior: EngagementHours,
-    _permit: OwnedSemaphorePermit,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Timetable {
@@ -148,8 +154,9 @@ async fn scan(
     now: Timestamp,
 ) -> Result<(Timetable, Vec<(EngagementHours, Zone)>)> {
     let config = definition.sto_config.clone().unwrap_or_default();
-    let permit = app.sto_scan_permit().await?;
-    let visits = Visits::gather(app, workspace, &config, now).await?;
+    let permit = Arc::new(app.sto_scan_permit().await?);
+    let analytics = app.analytics().keeping(Arc::clone(&permit));
+    let visits = Visits::gather(&analytics, workspace, &config, now).await?;
     let (total, prior, mut known) = (0, EngagementHours::default(), Vec::new());
     let mut timetable = Timetable { config, now, visits, total, prior, _permit: permit };
     let query = AudienceQuery {
@@ -201,7 +208,7 @@ struct Visits {
 
 impl Visits {
     async fn gather(
-        app: &CampaignState,
+        analytics: &Analytics,
         workspace: WorkspaceId,
         config: &StoConfig,
         now: Timestamp,
@@ -212,12 +219,12 @@ impl Visits {
             visits_max: VISITS_PER_PERSON_MAX,
             people_max: PEOPLE_MAX + 1,
         };
-        let mut visitors = visitors(app.analytics(), workspace.uuid(), &filter)?;
+        let mut visitors = visitors(analytics, workspace.uuid(), &filter)?;
         let mut gathered = Self::default();
         while let Some(visitor) = visitors.next().await? {
             gathered.add(visitor)?;
         }
-        let mut engaged_users = engaged_users(app.analytics(), workspace.uuid(), &filter)?;
+        let mut engaged_users = engaged_users(analytics, workspace.uuid(), &filter)?;
         while let Some(visitor) = engaged_users.next().await? {
             gathered.add(visitor)?;
         }

@@ -4,8 +4,9 @@ use analytics::insights::{HISTORIES_MAX, HistoriesAsked, Span};
 use kernel::{Result, WorkspaceId};
 
 use super::{
-    InsightState,
+    COMPUTED_IN, InsightState, Turn,
     histories::follow,
+    in_time,
     members::{members, wait_for_profiles},
 };
 use crate::model::funnels::{Funnel, FunnelOf, FunnelQuestion, FunnelSteps, Order};
@@ -28,11 +29,13 @@ pub async fn funnel(
     workspace: WorkspaceId,
     question: &FunnelQuestion,
 ) -> Result<FunnelAnswer> {
-    app.compute(workspace, computed(app, workspace, question)).await
+    let turn = app.turn(workspace).await?;
+    in_time(COMPUTED_IN, computed(app, &turn, workspace, question)).await
 }
 
 async fn computed(
     app: &InsightState,
+    turn: &Turn,
     workspace: WorkspaceId,
     question: &FunnelQuestion,
 ) -> Result<FunnelAnswer> {
@@ -55,7 +58,7 @@ async fn computed(
         members,
         max: HISTORIES_MAX,
     };
-    let funnel = follow(app, workspace, &asked, Funnel::new(question)).await?;
+    let funnel = follow(turn, workspace, &asked, Funnel::new(question)).await?;
     let by_value = question.breakdown.as_ref().map(|by| funnel.by_value(by.limit));
     Ok(FunnelAnswer { all: funnel.all(), by_value })
 }

@@ -1,9 +1,11 @@
 //! Follows people through what they did, as ClickHouse answers it.
 
+use std::sync::Arc;
+
 use analytics::insights::{self, HistoriesAsked, NextHistories};
 use kernel::{Error, Result, WorkspaceId};
 
-use super::InsightState;
+use super::Turn;
 use crate::model::{PEOPLE_MAX, follow::Follow};
 
 /// Shows a rule the histories of a question, all events of a person at a time. The rule runs on a thread of its own while
@@ -12,12 +14,12 @@ use crate::model::{PEOPLE_MAX, follow::Follow};
 /// # Errors
 /// Bad request when too many people begin; unavailable when ClickHouse is.
 pub(super) async fn follow<F: Follow>(
-    app: &InsightState,
+    turn: &Turn,
     workspace: WorkspaceId,
     asked: &HistoriesAsked,
     mut rule: F,
 ) -> Result<F> {
-    let mut stream = insights::histories(app.analytics(), workspace.uuid(), asked).await?;
+    let mut stream = insights::histories(&turn.analytics, workspace.uuid(), asked).await?;
     let mut next = stream.next().await?;
     loop {
         let people = match next {
@@ -29,8 +31,10 @@ pub(super) async fn follow<F: Follow>(
             }
             NextHistories::End => return Ok(rule),
         };
+        let permit = Arc::clone(&turn.permit);
         let running = tokio::task::spawn_blocking(move || {
             people.each(|history| rule.add(history));
+            drop(permit);
             rule
         });
         next = stream.next().await?;

@@ -16,10 +16,11 @@ pub use self::{
 
 use std::{sync::Arc, time::Duration};
 
+use analytics::Analytics;
 use contacts::ContactState;
 use kernel::{Error, Result, WorkspaceId};
 use tokio::time::timeout;
-use web::shares::{ShareLimits, Shares};
+use web::shares::{ShareLimits, SharePermit, Shares};
 
 /// Insights that are computed at the same time: a funnel holds a little of each person. A question beyond these waits.
 const COMPUTED: ShareLimits = ShareLimits {
@@ -47,18 +48,23 @@ impl InsightState {
         Self { contacts, computed: Arc::new(Shares::new(COMPUTED)) }
     }
 
-    /// Computes an answer as one of few: so many of a workspace, and of all. It is given up after [`COMPUTED_IN`].
-    async fn compute<T>(
-        &self,
-        workspace: WorkspaceId,
-        answer: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let _permit = self.computed.permit(workspace).await?;
-        in_time(COMPUTED_IN, answer).await
+    /// Waits for the turn of one of few answers that are computed at the same time: so many of a workspace, and of all.
+    async fn turn(&self, workspace: WorkspaceId) -> Result<Turn> {
+        let permit = Arc::new(self.computed.permit(workspace).await?);
+        Ok(Turn { analytics: self.analytics().keeping(Arc::clone(&permit)), permit })
     }
 }
 
-/// Awaits an answer for so long at most.
+/// The turn of one answer. It lasts until its work has ended, in ClickHouse and on threads, also where the caller has gone.
+#[derive(Debug)]
+struct Turn {
+    /// The store to ask.
+    analytics: Analytics,
+    /// Kept by work on other threads.
+    permit: Arc<SharePermit>,
+}
+
+/// Awaits an answer for so long at most; mostly [`COMPUTED_IN`].
 async fn in_time<T>(max: Duration, answer: impl Future<Output = Result<T>>) -> Result<T> {
     timeout(max, Box::pin(answer)).await.unwrap_or_else(|_| {
         Err(Error::bad_request(format!(

@@ -4,8 +4,9 @@ use analytics::insights::{HISTORIES_MAX, HistoriesAsked};
 use kernel::{Result, WorkspaceId};
 
 use super::{
-    InsightState,
+    COMPUTED_IN, InsightState, Turn,
     histories::follow,
+    in_time,
     members::{members, wait_for_profiles},
 };
 use crate::model::retention::{Cohort, Retention, RetentionQuestion};
@@ -19,11 +20,13 @@ pub async fn retention(
     workspace: WorkspaceId,
     question: &RetentionQuestion,
 ) -> Result<Vec<Cohort>> {
-    app.compute(workspace, computed(app, workspace, question)).await
+    let turn = app.turn(workspace).await?;
+    in_time(COMPUTED_IN, computed(app, &turn, workspace, question)).await
 }
 
 async fn computed(
     app: &InsightState,
+    turn: &Turn,
     workspace: WorkspaceId,
     question: &RetentionQuestion,
 ) -> Result<Vec<Cohort>> {
@@ -43,6 +46,6 @@ async fn computed(
         members,
         max: HISTORIES_MAX,
     };
-    let retention = follow(app, workspace, &asked, retention).await?;
+    let retention = follow(turn, workspace, &asked, retention).await?;
     Ok(retention.cohorts())
 }

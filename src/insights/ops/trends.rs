@@ -4,7 +4,7 @@ use analytics::insights;
 use kernel::{Result, WorkspaceId};
 
 use super::{
-    InsightState,
+    COMPUTED_IN, InsightState, Turn, in_time,
     members::{members, wait_for_profiles},
 };
 use crate::model::trends::{Curve, TrendsQuestion, curves};
@@ -36,11 +36,13 @@ pub async fn trends(
     workspace: WorkspaceId,
     question: &TrendsQuestion,
 ) -> Result<TrendsAnswer> {
-    app.compute(workspace, computed(app, workspace, question)).await
+    let turn = app.turn(workspace).await?;
+    in_time(COMPUTED_IN, computed(app, &turn, workspace, question)).await
 }
 
 async fn computed(
     app: &InsightState,
+    turn: &Turn,
     workspace: WorkspaceId,
     question: &TrendsQuestion,
 ) -> Result<TrendsAnswer> {
@@ -53,7 +55,7 @@ async fn computed(
     let mut series = Vec::with_capacity(question.series.len());
     for (place, asked) in question.series.iter().enumerate() {
         let rows = insights::trend(
-            app.analytics(),
+            &turn.analytics,
             workspace.uuid(),
             &question.asked(asked, &plan, members),
         )

@@ -4,6 +4,7 @@ mod anonymous;
 mod exact;
 mod exports;
 mod fixture;
+mod given_up;
 mod linked;
 mod lists;
 mod messages;

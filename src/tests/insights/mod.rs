@@ -4,6 +4,7 @@ mod bad_input;
 mod filters;
 mod formats;
 mod funnels;
+mod large;
 mod model;
 mod people;
 mod random;

@@ -118,6 +118,7 @@ pub struct ExportedEvent<'a> {
 /// An export that is under way. Holds a place among the exports of its workspace until it is dropped, and with it ends
 /// its statement in ClickHouse.
 pub struct Export {
+    /// Keeps the place until the last statement has ended.
     analytics: Analytics,
     workspace: Uuid,
     event_name: Option<String>,
@@ -129,7 +130,6 @@ pub struct Export {
     /// The last event that was read.
     position: Option<ExportPosition>,
     window: Option<Window>,
-    _place: ExportPlace,
 }
 
 /// A part of the range that is being read.
@@ -164,7 +164,7 @@ pub fn export(
     let start_ms = filter.start_ms.max(after_ms);
     let window_events_max = filter.window_events.unwrap_or(WINDOW_EVENTS_MAX).max(1);
     Ok(Export {
-        analytics: analytics.clone(),
+        analytics: analytics.keeping(place),
         workspace,
         event_name: filter.event_name,
         rest: Range::new(start_ms, filter.end_ms),
@@ -172,7 +172,6 @@ pub fn export(
         window_events_max,
         position: filter.after,
         window: None,
-        _place: place,
     })
 }
 

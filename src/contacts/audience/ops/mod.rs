@@ -5,14 +5,15 @@ mod people;
 mod person;
 mod saved;
 mod segments;
+mod snapshot;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use kernel::{Channel, Country, Result, Timestamp, UserId, WorkspaceId, page::PageWindow};
-use sqlx::{PgConnection, Postgres, Transaction};
-use tokio::sync::OwnedSemaphorePermit;
+use sqlx::PgConnection;
 use web::shares::SharePermit;
 
+use self::snapshot::{Permits, Snapshot};
 use super::{
     model::{
         AudienceQuery, Filter, Measured, MeasuredByChannel, Person, Preview, Reached, Recipient,
@@ -43,7 +44,7 @@ const PEOPLE_MANY: u64 = 20_000;
 /// A transaction that answers queries of one audience from one snapshot.
 #[derive(Debug)]
 pub struct Audience<'a> {
-    tx: Transaction<'static, Postgres>,
+    snapshot: Snapshot,
     workspace: WorkspaceId,
     country: Option<Country>,
     query: &'a AudienceQuery<'a>,
@@ -56,8 +57,6 @@ pub struct Audience<'a> {
     identifiers: u64,
     /// Profiles into which some `userIds` were merged.
     survivors: Survivors,
-    _event_permit: Option<OwnedSemaphorePermit>,
-    _scan_permit: Option<SharePermit>,
 }
 
 impl<'a> Audience<'a> {
@@ -72,8 +71,7 @@ impl<'a> Audience<'a> {
         query: &'a AudienceQuery<'a>,
     ) -> Result<Self> {
         let permit = app.scan_permit(workspace).await?;
-        let audience = Self::open_among(app, workspace, query, None).await?;
-        Ok(Self { _scan_permit: Some(permit), ..audience })
+        Self::open_among(app, workspace, query, None, Some(permit)).await
     }
 
     /// Opens the audience of a message that is being sent, which waits for no other scan.
@@ -85,7 +83,7 @@ impl<'a> Audience<'a> {
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
     ) -> Result<Self> {
-        Self::open_among(app, workspace, query, None).await
+        Self::open_among(app, workspace, query, None, None).await
     }
 
     async fn open_among(
@@ -93,33 +91,37 @@ impl<'a> Audience<'a> {
         workspace: WorkspaceId,
         query: &'a AudienceQuery<'a>,
         among: Option<&'a [Person]>,
+        scan: Option<SharePermit>,
     ) -> Result<Self> {
         let given: Vec<&Targeting> = query.targeting.into_iter().collect();
         let saved = saved_targetings(app.db(), workspace, &given).await?;
         let filters: Vec<&Filter> = saved.event_filters(&given).into_values().collect();
-        let event_permit =
+        let events =
             if filters.is_empty() { None } else { Some(app.event_audience_permit().await?) };
+        let permits = Arc::new(Permits::new(events, scan));
         let country = app.country(workspace).await?;
         let has_events = filters.iter().any(|filter| matches!(filter, Filter::Event(_)));
         // A few profiles are found by their identifiers, which costs little.
         let by_copies = has_events && among.is_none() && app.has_copies(workspace).await?;
         let now = app.clock().now();
-        let mut tx = store::begin(app.db()).await?;
+        let tx = store::begin(app.db()).await?;
+        let mut snapshot = Snapshot::new(tx, Arc::clone(&permits));
+        let tx = snapshot.connection();
         let (people, identifiers) = if filters.is_empty() {
             (PeopleSets::new(), 0)
         } else {
-            let analytics = app.analytics();
+            let analytics = &app.analytics().keeping(permits);
             let ids = match among {
                 Some(profiles) => Some(people::identifiers(&mut *tx, workspace, profiles).await?),
                 None => None,
             };
             let among = ids.as_ref();
             let event_query = people::EventQuery { analytics, workspace, now, among, by_copies };
-            people::gather(&mut tx, &event_query, &filters).await?
+            people::gather(tx, &event_query, &filters).await?
         };
-        let survivors = people::survivors(&mut tx, workspace, &saved, &given).await?;
+        let survivors = people::survivors(tx, workspace, &saved, &given).await?;
         Ok(Self {
-            tx,
+            snapshot,
             workspace,
             country,
             query,
@@ -130,8 +132,6 @@ impl<'a> Audience<'a> {
             people,
             identifiers,
             survivors,
-            _event_permit: event_permit,
-            _scan_permit: None,
         })
     }
 
@@ -241,7 +241,7 @@ impl<'a> Audience<'a> {
     /// # Errors
     /// When the database is unavailable.
     pub async fn close(self) -> Result<()> {
-        Ok(self.tx.rollback().await?)
+        self.snapshot.close().await
     }
 
     fn parts(&mut self) -> (&mut PgConnection, Frame<'_>) {
@@ -256,7 +256,7 @@ impl<'a> Audience<'a> {
             people: &self.people,
             survivors: &self.survivors,
         };
-        (&mut self.tx, frame)
+        (self.snapshot.connection(), frame)
     }
 }
 
@@ -285,7 +285,7 @@ pub async fn among(
     query: &AudienceQuery<'_>,
     profiles: &[Person],
 ) -> Result<HashSet<UserId>> {
-    let mut audience = Audience::open_among(app, workspace, query, Some(profiles)).await?;
+    let mut audience = Audience::open_among(app, workspace, query, Some(profiles), None).await?;
     let size = u32::try_from(profiles.len()).unwrap_or(u32::MAX);
     let page = audience.page(None, size).await?;
     audience.close().await?;

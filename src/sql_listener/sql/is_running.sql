@@ -1,1 +1,0 @@
-SELECT count() FROM system.processes WHERE startsWith(Settings['log_comment'], {mark:String})

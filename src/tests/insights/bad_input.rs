@@ -112,6 +112,17 @@ async fn the_range_breakdown_and_people_of_a_trend_are_checked() {
             "interval must make at most 5000 intervals",
         ),
         (
+            trends(|it| {
+                (it["from"], it["to"]) = (json!("1999-01-01"), json!("2098-12-31"));
+                it["interval"] = json!("hour");
+            }),
+            "interval must make at most 5000 intervals",
+        ),
+        (
+            trends(|it| it["from"] = json!("1926-03-01")),
+            "from must be between the years 1970 and 2099",
+        ),
+        (
             trends(|it| it["breakdown"] = json!({})),
             "breakdown must have either property or profile",
         ),
@@ -193,6 +204,18 @@ async fn each_field_of_a_funnel_and_of_retention_is_checked() {
         .api
         .post("/insights/retention", &retention(|it| it["from"] = json!("2025-03-02")), 200)
         .await;
+}
+
+#[tokio::test]
+async fn a_century_is_answered_by_the_month() {
+    let workspace = Workspace::new().await;
+    let century = trends(|it| {
+        (it["from"], it["to"]) = (json!("1999-01-01"), json!("2098-12-31"));
+        it["interval"] = json!("month");
+    });
+    let answer = workspace.api.post("/insights/trends", &century, 200).await.json();
+    assert_eq!(answer["intervals"].as_array().unwrap().len(), 1_200);
+    assert_eq!(answer["series"][0]["total"], 0);
 }
 
 #[tokio::test]

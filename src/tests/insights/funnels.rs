@@ -106,3 +106,31 @@ async fn a_funnel_without_people_has_no_rates() {
         }
     }
 }
+
+#[tokio::test]
+async fn people_go_through_twenty_steps_also_at_one_instant() {
+    const STEPS: usize = 20;
+    let workspace = Workspace::new().await;
+    let at = |second: usize| format!("2026-03-01T10:00:{second:02}Z");
+    let step = |number: usize| format!("Step {number}");
+    let mut events = Vec::new();
+    for (user, steps) in [("ann", STEPS), ("bob", 7)] {
+        for number in 0..steps {
+            events.push(event(user, &step(number), &at(number), json!({})));
+            events.push(event(user, "Same", &at(0), json!({})));
+        }
+    }
+    track(&workspace, &events).await;
+    let people = async |names: Vec<String>| -> Vec<u64> {
+        let steps: Vec<Value> = names.iter().map(|name| json!({"eventName": name})).collect();
+        let question = json!({"steps": steps, "window": {"amount": 1, "unit": "hours"},
+            "from": "2026-03-01", "to": "2026-03-01"});
+        let answer = funnel(&workspace, question).await;
+        let steps = answer["steps"].as_array().unwrap();
+        steps.iter().map(|step| step["people"].as_u64().unwrap()).collect()
+    };
+    let expected: Vec<u64> = (0..STEPS).map(|number| if number < 7 { 2 } else { 1 }).collect();
+    assert_eq!(people((0..STEPS).map(step).collect()).await, expected);
+    // An event is one step only: who has seven of it goes through seven steps.
+    assert_eq!(people(vec!["Same".to_owned(); STEPS]).await, expected);
+}

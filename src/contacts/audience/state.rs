@@ -3,7 +3,7 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use kernel::{Error, Result, WorkspaceId};
-use people_mirror::ops::wait_for_mirror;
+use people_mirror::ops::wait_for_profiles;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::{
     Services,
@@ -52,7 +52,7 @@ impl AudienceState {
     /// # Errors
     /// Unavailable when PostgreSQL is.
     pub async fn has_copies(&self, workspace: WorkspaceId) -> Result<bool> {
-        Ok(self.asks_copies && wait_for_mirror(self.db(), workspace, COPIES_WAIT_MAX).await?)
+        Ok(self.asks_copies && wait_for_profiles(self.db(), workspace, COPIES_WAIT_MAX).await?)
     }
 
     /// Waits for the permit to scan the profiles of a workspace.

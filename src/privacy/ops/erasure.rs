@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use kernel::{Error, Result};
-use people_mirror::ops::wait_for_mirror;
+use people_mirror::ops::wait_for_profiles;
 use tokio::time::{Instant, sleep};
 
 use super::{events, files};
@@ -136,7 +136,7 @@ async fn delete_rows(app: &PrivacyState, group: &Group) -> Result<()> {
 async fn wait_for_copies(app: &PrivacyState, works: &[&Work]) -> Result<()> {
     let workspaces: BTreeSet<_> = works.iter().map(|work| work.workspace).collect();
     for workspace in workspaces {
-        if !wait_for_mirror(app.db(), workspace, COPIES_MAX).await? {
+        if !wait_for_profiles(app.db(), workspace, COPIES_MAX).await? {
             return Err(late("profiles wait to be copied to ClickHouse"));
         }
     }

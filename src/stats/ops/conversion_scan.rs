@@ -15,7 +15,7 @@ use kernel::{
     Result, Timestamp, UserId, WorkspaceId,
     time::{HOUR, millis},
 };
-use people_mirror::ops::{has_identities, wait_for_mirror};
+use people_mirror::ops::{has_identities, wait_for_profiles};
 use uuid::Uuid;
 use web::Services;
 
@@ -131,7 +131,7 @@ async fn lookup(
 ) -> Result<Lookup> {
     let (db, workspace) = (app.db(), scope.workspace);
     let is_stored = filter.of.is_some() || filter.scan.in_postgres;
-    if is_stored || !wait_for_mirror(db, workspace, COPIES_WAIT_MAX).await? {
+    if is_stored || !wait_for_profiles(db, workspace, COPIES_WAIT_MAX).await? {
         return Ok(Lookup::Stored);
     }
     // After the wait: where there are none now, the copies have none either.

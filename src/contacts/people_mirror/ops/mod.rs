@@ -11,7 +11,7 @@ use sqlx::{PgExecutor, PgPool};
 
 pub use self::{
     rebuild::{rebuild, request_rebuild},
-    wait::wait_for_mirror,
+    wait::{wait_for_mirror, wait_for_profiles},
     watch::watch,
 };
 use crate::store;

@@ -98,6 +98,12 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Those of profiles and identifiers alone.
+    #[must_use]
+    pub(crate) fn without_campaigns(self) -> Self {
+        Self { campaigns: None, ..self }
+    }
+
     /// Whether there is none.
     pub(crate) fn is_none(&self) -> bool {
         let has_rows =

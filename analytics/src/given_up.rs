@@ -24,6 +24,8 @@ const ID: &str = "query_id";
 const STILL_RUNS: u32 = 216;
 /// Interval of looks whether a statement has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a kill is waited for: in a busy embedded engine it waits for others, and is not needed.
+const KILL_WITHIN: Duration = Duration::from_millis(500);
 /// How long its permits are kept for a statement of which ClickHouse does not say that it has ended.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
 
@@ -37,7 +39,8 @@ pub async fn until_ended(client: &Client, id: &str) {
         match probe.fetch_one::<u8>().await {
             Ok(_) => return,
             Err(Error::BadResponse(text)) if exception_code(&text) == Some(STILL_RUNS) => {
-                if let Err(error) = client.query_raw(KILL).param("id", id).execute().await {
+                let kill = client.query_raw(KILL).param("id", id).execute();
+                if let Ok(Err(error)) = timeout(KILL_WITHIN, kill).await {
                     tracing::debug!(id, %error, "a statement that was given up cannot be stopped");
                 }
             }

@@ -6,15 +6,15 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::fixture::{open, until_exported};
+use super::fixture::{began_at, breaks_off, has_no_place, open, until_exported};
 use crate::{
     engines::command::millrace,
     kit::{Client, Process, data_dir, eventually},
 };
 
+const PATH: &str = "/events/export";
 /// Events with properties of 50 KB: more than buffers of connections hold.
 const LARGE: usize = 600;
 
@@ -47,13 +47,6 @@ fn clickhouse(data_dir: &Path) -> Pid {
     Pid::from_raw(text.lines().next().unwrap().trim().parse().unwrap())
 }
 
-async fn began(client: &Client) -> Response {
-    let mut response = open(client, "", "*/*").await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert!(response.chunk().await.unwrap().is_some());
-    response
-}
-
 #[tokio::test]
 async fn an_export_that_is_not_whole_never_ends_as_if_it_were() {
     let data_dir = data_dir("export-broken");
@@ -64,18 +57,13 @@ async fn an_export_that_is_not_whole_never_ends_as_if_it_were() {
 
     // Clients that read nothing hold no more than some buffers, and at most two places.
     let before = memory(server.pid());
-    let (first, second) = (began(&client).await, began(&client).await);
-    let request = client.request(Method::GET, "/events/export");
-    let answer = client.send(request, 429).await;
-    assert_eq!(answer.headers["retry-after"], "10");
-    let message = answer.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("2 exports running"), "{message}");
+    let (first, second) = (began_at(&client, PATH).await, began_at(&client, PATH).await);
+    has_no_place(&client, PATH).await;
     let grown = memory(server.pid()).saturating_sub(before);
     assert!(grown < 24 << 20, "two exports of 30 MB hold {grown} bytes");
     // Their places are free again once they have gone.
     drop((first, second));
-    let third = began(&client).await;
-    drop(third);
+    drop(began_at(&client, PATH).await);
 
     // The engine dies in the middle: the rest comes from the next one, or the answer breaks off.
     let mut whole = open(&client, "", "*/*").await;
@@ -98,15 +86,9 @@ async fn an_export_that_is_not_whole_never_ends_as_if_it_were() {
     .await;
 
     // A failure in the middle: the key is revoked.
-    let broken = began(&client).await;
+    let broken = began_at(&client, PATH).await;
     let id = key.split('_').nth(1).unwrap();
     assert_eq!(millrace(&data_dir, &["keys", "revoke", id]).await.status, 0);
-    eventually("the key is refused", || async {
-        let response = client.request(Method::GET, "/events/rejected").send().await.unwrap();
-        (response.status() == StatusCode::UNAUTHORIZED).then_some(())
-    })
-    .await;
-    let rest = broken.bytes().await;
-    assert!(rest.is_err(), "{} bytes came, as if they were all", rest.unwrap().len());
+    breaks_off(&client, "/events/rejected", broken).await;
     drop(server);
 }

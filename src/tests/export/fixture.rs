@@ -36,17 +36,67 @@ pub(super) async fn open_at(client: &Client, path: &str, accept: &str) -> Respon
     .await
 }
 
-/// The bytes of an export that ends well.
+/// The bytes of an export of events that ends well.
 pub(super) async fn bytes(client: &Client, query: &str) -> Vec<u8> {
-    let response = open(client, query, "*/*").await;
+    bytes_at(client, &format!("/events/export{query}")).await
+}
+
+/// The bytes of an export that ends well.
+pub(super) async fn bytes_at(client: &Client, path: &str) -> Vec<u8> {
+    let response = open_at(client, path, "*/*").await;
     assert_eq!(response.status(), StatusCode::OK);
     response.bytes().await.unwrap().to_vec()
 }
 
-/// The rows of an export in NDJSON.
+/// The rows of an export of events in NDJSON.
 pub(crate) async fn rows(client: &Client, query: &str) -> Vec<Value> {
-    let text = String::from_utf8(bytes(client, query).await).unwrap();
+    rows_at(client, &format!("/events/export{query}")).await
+}
+
+/// The rows of an export in NDJSON.
+pub(super) async fn rows_at(client: &Client, path: &str) -> Vec<Value> {
+    let text = String::from_utf8(bytes_at(client, path).await).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// An export of which a part came, and that has its place until it is dropped.
+pub(super) async fn began_at(client: &Client, path: &str) -> Response {
+    let mut response = open_at(client, path, "*/*").await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.chunk().await.unwrap().is_some());
+    response
+}
+
+/// Two exports are running, which is all that a workspace may.
+pub(super) async fn has_no_place(client: &Client, path: &str) {
+    let answer = client.send(client.request(Method::GET, path), 429).await;
+    assert_eq!(answer.headers["retry-after"], "10");
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("2 exports running"), "{message}");
+}
+
+/// An export breaks off once its key, which was revoked, is refused at a path.
+pub(super) async fn breaks_off(client: &Client, path: &str, export: Response) {
+    eventually("the key is refused", || async {
+        let response = client.request(Method::GET, path).send().await.unwrap();
+        (response.status() == StatusCode::UNAUTHORIZED).then_some(())
+    })
+    .await;
+    let rest = export.bytes().await;
+    assert!(rest.is_err(), "{} bytes came, as if they were all", rest.unwrap().len());
+}
+
+/// An export has the type of its format, and is not stored on its way.
+pub(super) async fn has_type(
+    client: &Client,
+    path: &str,
+    [accept, expected]: [&str; 2],
+) -> Response {
+    let response = open_at(client, path, accept).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], expected, "{path} {accept}");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    response
 }
 
 pub(super) fn column<'r>(rows: &'r [Value], name: &str) -> Vec<&'r str> {

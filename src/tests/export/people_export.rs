@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tables::Format;
@@ -10,12 +10,12 @@ use tempfile::TempDir;
 
 use super::{
     commands::{import_rows, run, text},
-    fixture::open_at,
+    fixture::{began_at, breaks_off, bytes_at, has_no_place, has_type, open_at, rows_at},
     formats::{read, without_empty},
 };
 use crate::{
     identity::{link, merge},
-    kit::{Client, Workspace, eventually, server},
+    kit::{Client, Workspace, server},
 };
 
 const PATH: &str = "/users/export";
@@ -25,14 +25,11 @@ async fn open(client: &Client, query: &str, accept: &str) -> Response {
 }
 
 async fn bytes(client: &Client, query: &str) -> Vec<u8> {
-    let response = open(client, query, "*/*").await;
-    assert_eq!(response.status(), StatusCode::OK);
-    response.bytes().await.unwrap().to_vec()
+    bytes_at(client, &format!("{PATH}{query}")).await
 }
 
 async fn rows(client: &Client, query: &str) -> Vec<Value> {
-    let text = String::from_utf8(bytes(client, query).await).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    rows_at(client, &format!("{PATH}{query}")).await
 }
 
 fn ids(rows: &[Value]) -> Vec<&str> {
@@ -230,10 +227,8 @@ async fn the_format_is_that_of_the_query_else_of_the_header() {
         ("?format=parquet", "text/csv", "application/vnd.apache.parquet"),
     ];
     for (query, accept, expected) in cases {
-        let response = open(&workspace.api, query, accept).await;
-        assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], expected, "{query} {accept}");
-        assert_eq!(response.headers()["cache-control"], "no-store");
+        let path = format!("{PATH}{query}");
+        let response = has_type(&workspace.api, &path, [accept, expected]).await;
         let file = response.headers()["content-disposition"].to_str().unwrap();
         assert!(file.starts_with("attachment; filename=\"people."), "{file}");
     }
@@ -311,13 +306,6 @@ async fn more_profiles_than_a_page_come_each_once() {
     assert!(without_ids(&copied) == without_ids(&all), "the same profiles");
 }
 
-async fn began(client: &Client) -> Response {
-    let mut response = open(client, "", "*/*").await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert!(response.chunk().await.unwrap().is_some());
-    response
-}
-
 #[tokio::test]
 async fn exports_have_so_many_places_and_end_with_their_key() {
     let workspace = Workspace::new().await;
@@ -326,16 +314,13 @@ async fn exports_have_so_many_places_and_end_with_their_key() {
     create(&workspace, &(0..600).map(large).collect::<Vec<_>>()).await;
     let (key, _) = server().key(&workspace.name, "users:read,events:read").await;
     let client = Client::new(&server().url, Some(&key));
-    let (first, second) = (began(&client).await, began(&client).await);
+    let (first, second) = (began_at(&client, PATH).await, began_at(&client, PATH).await);
     // Exports of events and of people share the places.
     for path in [PATH, "/events/export"] {
-        let answer = client.send(client.request(Method::GET, path), 429).await;
-        assert_eq!(answer.headers["retry-after"], "10");
-        let message = answer.json()["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("2 exports running"), "{message}");
+        has_no_place(&client, path).await;
     }
     drop(second);
-    drop(began(&client).await);
+    drop(began_at(&client, PATH).await);
 
     let (db, id) = (server().db(), key.split('_').nth(1).unwrap().to_owned());
     server()
@@ -344,11 +329,5 @@ async fn exports_have_so_many_places_and_end_with_their_key() {
             web::auth::keys::revoke(&db, now, id.parse().unwrap()).await.unwrap();
         })
         .await;
-    eventually("the key is refused", || async {
-        let response = client.request(Method::GET, "/users").send().await.unwrap();
-        (response.status() == StatusCode::UNAUTHORIZED).then_some(())
-    })
-    .await;
-    let rest = first.bytes().await;
-    assert!(rest.is_err(), "{} bytes came, as if they were all", rest.unwrap().len());
+    breaks_off(&client, "/users", first).await;
 }

@@ -49,7 +49,7 @@ pub(crate) struct Administrator {
 impl Administrator {
     /// Refuses scopes that the administrator lacks.
     fn admit(&self, scopes: ScopeSet) -> Result<()> {
-        match scopes.names().find(|scope| !self.scopes.has(*scope)) {
+        match self.scopes.lacked_of(scopes) {
             Some(scope) => Err(Error::Forbidden { scope: scope.as_str(), channel: None }),
             None => Ok(()),
         }

@@ -115,6 +115,11 @@ impl ScopeSet {
         self.0 & scope.bit() != 0
     }
 
+    /// The first scope of another set that this one lacks.
+    pub fn lacked_of(self, other: Self) -> Option<ScopeName> {
+        other.names().find(|scope| !self.has(*scope))
+    }
+
     /// The scopes of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {

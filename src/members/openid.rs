@@ -121,6 +121,15 @@ pub struct Begun {
     pub attempt: SecretString,
 }
 
+/// Who is back from the provider.
+#[derive(Debug)]
+pub struct Identified {
+    /// The account.
+    pub account: Account,
+    /// Why its address is not known, where the provider did not say it when asked. A member who has the account needs none.
+    pub address_fault: Option<OpenIdFault>,
+}
+
 /// What the provider leads back with.
 #[derive(Debug)]
 pub struct Returned {
@@ -183,7 +192,7 @@ impl OpenId {
         &self,
         attempt: &SecretString,
         returned: Returned,
-    ) -> Result<Account, OpenIdFault> {
+    ) -> Result<Identified, OpenIdFault> {
         let refused = |why: &str| OpenIdFault::Refused(why.to_owned());
         let mut parts = attempt.expose_secret().split(SEPARATOR);
         let (Some(state), Some(nonce), Some(verifier), None) =
@@ -210,11 +219,17 @@ impl OpenId {
         let claims = claims.map_err(|fault| OpenIdFault::Refused(fault.to_string()))?;
         let subject = claims.subject().clone();
         let email = match claims.email() {
-            Some(email) => verified_address(Some(email), claims.email_verified()),
-            None => self.address_of(&client, tokens.access_token(), &subject).await?,
+            Some(email) => Ok(verified_address(Some(email), claims.email_verified())),
+            None => self.address_of(&client, tokens.access_token(), &subject).await,
+        };
+        let (email, address_fault) = match email {
+            Ok(email) => (email, None),
+            Err(fault @ OpenIdFault::Provider(_)) => (None, Some(fault)),
+            Err(refused) => return Err(refused),
         };
         let issuer = self.issuer.as_str().to_owned();
-        Ok(Account { issuer, subject: subject.as_str().to_owned(), email })
+        let account = Account { issuer, subject: subject.as_str().to_owned(), email };
+        Ok(Identified { account, address_fault })
     }
 
     /// The verified address of an account whose ID token has none, from the provider's UserInfo if there is one.

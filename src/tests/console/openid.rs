@@ -192,6 +192,71 @@ async fn an_address_that_the_id_token_lacks_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_member_with_the_account_signs_in_although_its_address_cannot_be_asked_for() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let email = format!("{}@example.test", unique("ann"));
+    let names = [unique("one"), unique("other")];
+    member(&site.workspace_named(&names[0]).await, &email).await;
+    let ann = Account { address_at: AddressAt::UserInfo, ..account(&email) };
+    assert_eq!(site.sign_in(&site.person(110), ann.clone()).await.status, 303);
+    let away = Account { fault: Fault::NoUserInfo, ..ann.clone() };
+    let person = site.person(111);
+    assert_eq!(site.sign_in(&person, away.clone()).await.status, 303);
+    assert_eq!(person.get("/console/explore").await.status, 200);
+    // An answer about another account is refused as before.
+    let other = Account { fault: Fault::OtherSubject, ..ann.clone() };
+    assert_eq!(site.sign_in(&site.person(112), other).await.status, 401);
+    // Where the account is no member's yet, the address is needed.
+    member(&site.workspace_named(&names[1]).await, &email).await;
+    let address = |name: &str| format!("/console/login/openid?workspace={name}");
+    let seen = site.sign_in_by(&site.person(113), away.clone(), &address(&names[1])).await;
+    assert_eq!(seen.status, 502, "{}", seen.text);
+    assert!(seen.text.contains("does not answer"), "{}", seen.text);
+    let seen = site.sign_in_by(&site.person(114), away, &address(&names[0])).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+    let seen = site.sign_in_by(&site.person(115), ann, &address(&names[1])).await;
+    assert_eq!(seen.status, 303, "{}", seen.text);
+}
+
+#[tokio::test]
+async fn an_account_stays_one_member_s_when_its_address_is_another_member_s() {
+    let site = site().await;
+    let _turn = site.turn.lock().await;
+    let api = site.workspace().await;
+    let [before, after] = ["before", "after"].map(|it| format!("{}@example.test", unique(it)));
+    let (first, second) = (member(&api, &before).await, member(&api, &after).await);
+    let ann = account(&before);
+    assert_eq!(site.sign_in(&site.person(116), ann.clone()).await.status, 303);
+    let has_account = async |member: &Value| {
+        let path = format!("/members/{}", member["id"].as_str().unwrap());
+        api.get(&path, 200).await.json()["hasAccount"].clone()
+    };
+    // The provider says the other address from now on, of which there is a member, too.
+    let moved = Account { email: after.clone(), ..ann };
+    let person = site.person(117);
+    assert_eq!(site.sign_in(&person, moved.clone()).await.status, 303);
+    let home = person.get("/console").await;
+    assert!(home.text.contains(&before) && !home.text.contains(&after), "{}", home.text);
+    assert_eq!([has_account(&first).await, has_account(&second).await], [true, false]);
+    // Of another workspace the member with that address is theirs: they have it by now.
+    let elsewhere = unique("elsewhere");
+    member(&site.workspace_named(&elsewhere).await, &after).await;
+    let address = format!("/console/login/openid?workspace={elsewhere}");
+    let there = site.person(118);
+    assert_eq!(site.sign_in_by(&there, moved.clone(), &address).await.status, 303);
+    assert!(there.get("/console").await.text.contains(&after));
+    // So the address is no other account's, and the member of the first workspace waits for a password.
+    assert_eq!(site.sign_in(&site.person(119), account(&after)).await.status, 403);
+    assert_eq!(has_account(&second).await, false);
+    // Without the first member, the second one of the workspace is theirs.
+    let path = format!("/members/{}", first["id"].as_str().unwrap());
+    api.send(api.request(reqwest::Method::DELETE, &path), 204).await;
+    assert_eq!(site.sign_in(&site.person(120), moved).await.status, 200, "of two workspaces");
+    assert_eq!(has_account(&second).await, true);
+}
+
+#[tokio::test]
 async fn a_verified_address_signs_in_its_member_and_the_account_counts_from_then_on() {
     let site = site().await;
     let _turn = site.turn.lock().await;

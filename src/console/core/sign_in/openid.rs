@@ -8,7 +8,7 @@ use axum::{
 };
 use http::{StatusCode, header::SET_COOKIE};
 use members::{
-    openid::{OpenIdFault, Returned},
+    openid::{Identified, OpenIdFault, Returned},
     sign_in::{self, OfAccount},
 };
 use secrecy::{ExposeSecret as _, SecretString};
@@ -102,17 +102,22 @@ async fn finish(
         Ok(returned) => provider.finish(&kept.attempt, returned).await,
         Err(fault) => Err(fault),
     };
-    let account = match found {
-        Ok(account) => account,
+    let Identified { account, address_fault } = match found {
+        Ok(identified) => identified,
         Err(fault) => return Ok(failed(&state, &asked, &fault)),
     };
     let (services, workspace) = (state.services(), kept.workspace.as_deref());
     let now = services.clock().now();
     let found = sign_in::by_account(services.db(), now, &account, workspace).await?;
-    let mut response = match found {
-        OfAccount::Member(member) => asked.sign_in(&state, &member).await?,
-        OfAccount::Several(names) => pages::workspaces(&names),
-        OfAccount::NoMember => {
+    if let Some(fault) = &address_fault {
+        tracing::warn!(%fault, "the address of an account is not known");
+    }
+    let mut response = match (found, address_fault) {
+        (OfAccount::Member(member), _) => asked.sign_in(&state, &member).await?,
+        (OfAccount::Several(names), _) => pages::workspaces(&names),
+        // With an address it might have found one.
+        (OfAccount::NoMember, Some(_)) => page(&state, StatusCode::BAD_GATEWAY, NO_PROVIDER),
+        (OfAccount::NoMember, None) => {
             asked.failed(&state);
             let problem = workspace.map_or(NO_MEMBER, |_| NO_MEMBER_THERE);
             page(&state, StatusCode::FORBIDDEN, problem)

@@ -16,6 +16,7 @@ mod import;
 mod names;
 mod nav;
 mod numbers;
+mod shell;
 mod table;
 mod tabs;
 mod time;
@@ -39,6 +40,7 @@ pub use self::{
     names::{confirmable, is_same_name},
     nav::Entry,
     numbers::{bytes, count, decimal, duration, percent},
+    shell::shell_quoted,
     table::{Column, pager, table},
     tabs::{Tab, tabs},
     time::{ago, complete_from, event_time, exact},

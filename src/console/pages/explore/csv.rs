@@ -10,13 +10,12 @@ use serde_json::Value;
 use super::{
     address::{Address, Kind},
     question,
-    shell::quoted,
     sql_tab,
     statement::Statement,
 };
 use crate::{
     failure::{Failure, PageResult},
-    view::Sources,
+    view::{self, Sources},
     visitor::Visitor,
 };
 
@@ -26,7 +25,7 @@ fn command(visitor: &Visitor, kind: Kind, body: &Value) -> String {
         "curl -s {}/insights/{} -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' -d {}",
         visitor.server_url(),
         kind.name(),
-        quoted(&body.to_string()),
+        view::shell_quoted(&body.to_string()),
     )
 }
 

@@ -7,7 +7,6 @@ mod funnels;
 mod question;
 mod retention;
 mod saved;
-mod shell;
 mod sql_tab;
 mod statement;
 mod trends;

@@ -15,7 +15,7 @@ use url::form_urlencoded;
 use web::auth::ScopeName;
 
 use self::answer::{Answer, Rows};
-use super::{Asked, ENTRY, shell::quoted};
+use super::{Asked, ENTRY};
 use crate::{
     failure::{Failure, PageResult},
     view::{self, Chart, Column, Field, Kind, Sources, Unit},
@@ -172,7 +172,7 @@ fn command(visitor: &Visitor, statement: &str) -> Option<String> {
     let host = url.host_str()?;
     Some(format!(
         "curl -s 'http://{host}:{port}/?default_format=CSVWithNames' -u any:KEY --data-binary {}",
-        quoted(statement)
+        view::shell_quoted(statement)
     ))
 }
 

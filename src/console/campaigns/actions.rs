@@ -33,10 +33,6 @@ pub(super) async fn act(
     Path(addressed): Path<Addressed>,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| acted(visitor, addressed, form)).await
-}
-
-async fn acted(visitor: Visitor, addressed: Addressed, form: Form) -> PageResult<Response> {
     let Addressed { campaign, name } = addressed;
     let whole = find(&visitor, &campaign).await?;
     if name == "schedule" {

@@ -29,9 +29,7 @@ pub(super) async fn new(visitor: Visitor) -> PageResult<Response> {
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
     match to_save(&form) {
-        ToSave::Body(body) => {
-            visitor.once(&form, |visitor, form| created(visitor, form, body)).await
-        }
+        ToSave::Body(body) => created(&visitor, &form, body).await,
         ToSave::Faulty(failure) => {
             Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await)
         }
@@ -40,8 +38,8 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response>
 }
 
 async fn created(
-    visitor: Visitor,
-    form: Form,
+    visitor: &Visitor,
+    form: &Form,
     mut body: Map<String, Value>,
 ) -> PageResult<Response> {
     // A time alone would schedule it; the page of the launch does that.
@@ -50,7 +48,7 @@ async fn created(
     match call.read::<Campaign>().await {
         Ok(made) => Ok(visitor.done(&made.path(), &format!("{} was saved.", made.name))),
         Err(failure) if failure.keeps_form() => {
-            Ok(new_page(&visitor, &Draft::of_form(&form), Some(&failure)).await)
+            Ok(new_page(visitor, &Draft::of_form(form), Some(&failure)).await)
         }
         Err(failure) => Err(failure),
     }
@@ -127,9 +125,7 @@ pub(super) async fn update(
     form: Form,
 ) -> PageResult<Response> {
     match to_save(&form) {
-        ToSave::Body(body) => {
-            visitor.once(&form, |visitor, form| updated(visitor, id, form, body)).await
-        }
+        ToSave::Body(body) => updated(&visitor, &id, &form, &body).await,
         ToSave::Faulty(failure) => again(&visitor, &id, &form, &failure).await,
         ToSave::Changed(draft) => match find(&visitor, &id).await {
             Ok(whole) => Ok(page(&visitor, &whole, Some(&draft), None).await),
@@ -143,14 +139,14 @@ pub(super) async fn update(
 }
 
 async fn updated(
-    visitor: Visitor,
-    id: String,
-    form: Form,
-    body: Map<String, Value>,
+    visitor: &Visitor,
+    id: &str,
+    form: &Form,
+    body: &Map<String, Value>,
 ) -> PageResult<Response> {
-    match save(&visitor, &id, &form, &body).await {
+    match save(visitor, id, form, body).await {
         Ok(saved) => Ok(visitor.done(&saved.path(), saved_notice(&saved))),
-        Err(failure) if failure.keeps_form() => again(&visitor, &id, &form, &failure).await,
+        Err(failure) if failure.keeps_form() => again(visitor, id, form, &failure).await,
         Err(failure) => Err(failure),
     }
 }

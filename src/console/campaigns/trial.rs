@@ -62,10 +62,6 @@ pub(super) async fn send(
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| sent(visitor, id, form)).await
-}
-
-async fn sent(visitor: Visitor, id: String, form: Form) -> PageResult<Response> {
     let whole = find(&visitor, &id).await?;
     let Some(suffix) = test_route(&whole.campaign) else {
         return Err(Failure::new(StatusCode::BAD_REQUEST, NO_TESTS));

@@ -123,7 +123,15 @@ async fn admit(
         };
     }
     request.extensions_mut().insert(visitor.clone());
-    let mut response = next.run(request).await;
+    let form = request.extensions().get::<Form>().cloned();
+    let answer = Box::pin(next.run(request));
+    let mut response = match form {
+        // Scripts give up parts that they need no more, and send pieces of an import again: those are handled each time.
+        Some(form) if !is_part => {
+            state.sent_forms().answer(visitor.person().session, &form, answer).await
+        }
+        _ => answer.await,
+    };
     if let Some(failure) = response.extensions().get::<Failure>() {
         response = shown(&visitor, failure, is_part);
     }

@@ -287,7 +287,10 @@ impl Call<'_> {
             self.path.push('?');
             self.path.push_str(&self.query);
         }
-        let uri: Uri = self.path.parse().map_err(|fault| Failure::internal(&fault))?;
+        // All of it is encoded, so that only its length can be wrong.
+        let uri: Uri = self.path.parse().map_err(|_| {
+            Failure::new(StatusCode::BAD_REQUEST, "What was typed is too long to look for")
+        })?;
         let (kind, body) = match self.body {
             Some((kind, bytes)) => (Some(kind), Body::from(bytes)),
             None => (None, Body::empty()),

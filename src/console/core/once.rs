@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
 use kernel::KeyId;
 use moka::{policy::EvictionPolicy, sync::Cache};
@@ -11,10 +11,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::{
-    failure::{Failure, PageResult},
-    form::Form,
-};
+use crate::{failure::Failure, form::Form};
 
 /// The hidden field by which a form is known again.
 pub(crate) const FIELD: &str = "once";
@@ -82,8 +79,8 @@ struct Handled {
 }
 
 impl Handled {
-    fn end(self, answer: &PageResult<Response>) {
-        if let Some(repeated) = answer.as_ref().ok().and_then(Repeated::of) {
+    fn end(self, answer: &Response) {
+        if let Some(repeated) = Repeated::of(answer) {
             self.outcome.send_replace(Some(repeated));
         }
     }
@@ -117,15 +114,12 @@ fn sent(session: KeyId, form: &Form) -> Option<SentForm> {
 impl SentForms {
     /// The answer to a form, by `handle` unless the same form is being handled or was a short time ago. It goes on although the
     /// browser leaves: one that sends a form twice gives the first request up.
-    pub(crate) async fn answer<H>(
+    pub(crate) async fn answer(
         &self,
         session: KeyId,
         form: &Form,
-        handle: H,
-    ) -> PageResult<Response>
-    where
-        H: Future<Output = PageResult<Response>> + Send + 'static,
-    {
+        handle: impl Future<Output = Response> + Send + 'static,
+    ) -> Response {
         let Some(form) = sent(session, form) else { return handle.await };
         loop {
             let (outcome, first) = watch::channel(None);
@@ -137,23 +131,23 @@ impl SentForms {
             if let Ok(done) = entry.into_value().wait_for(Option::is_some).await
                 && let Some(repeated) = done.clone()
             {
-                return Ok(repeated.answer());
+                return repeated.answer();
             }
         }
     }
 }
 
 /// Handles a form in a task of its own.
-async fn handled<H>(handled: Handled, handle: H) -> PageResult<Response>
-where
-    H: Future<Output = PageResult<Response>> + Send + 'static,
-{
+async fn handled(
+    handled: Handled,
+    handle: impl Future<Output = Response> + Send + 'static,
+) -> Response {
     let task = tokio::spawn(async move {
         let answer = handle.await;
         handled.end(&answer);
         answer
     });
-    task.await.unwrap_or_else(|fault| Err(Failure::internal(&fault)))
+    task.await.unwrap_or_else(|fault| Failure::internal(&fault).into_response())
 }
 
 #[cfg(test)]
@@ -163,7 +157,7 @@ mod tests {
         atomic::{AtomicU64, Ordering},
     };
 
-    use axum::response::{IntoResponse as _, Redirect};
+    use axum::response::Redirect;
     use http::header::LOCATION;
     use tokio::sync::{Barrier, Semaphore};
 
@@ -174,10 +168,10 @@ mod tests {
     struct Made(Arc<AtomicU64>);
 
     impl Made {
-        async fn make(self) -> PageResult<Response> {
+        async fn make(self) -> Response {
             tokio::task::yield_now().await;
             let made = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-            Ok(Redirect::to(&format!("/made/{made}")).into_response())
+            Redirect::to(&format!("/made/{made}")).into_response()
         }
 
         fn count(&self) -> u64 {
@@ -191,8 +185,8 @@ mod tests {
         )
     }
 
-    fn location(answer: &PageResult<Response>) -> &str {
-        answer.as_ref().unwrap().headers()[LOCATION].to_str().unwrap()
+    fn location(answer: &Response) -> &str {
+        answer.headers()[LOCATION].to_str().unwrap()
     }
 
     #[tokio::test]
@@ -266,14 +260,15 @@ mod tests {
     #[tokio::test]
     async fn a_form_that_did_nothing_can_be_sent_again() {
         let (forms, made, session) = (SentForms::default(), Made::default(), KeyId::mint());
-        let failure = || async { Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away")) };
-        let refused = || async { Ok(StatusCode::BAD_REQUEST.into_response()) };
+        let away = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "away");
         let sent = form("a", "News");
-        assert!(forms.answer(session, &sent, failure()).await.is_err());
-        let answer = forms.answer(session, &sent, refused()).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+        for refused in [away.into_response(), StatusCode::BAD_REQUEST.into_response()] {
+            let status = refused.status();
+            let answer = forms.answer(session, &sent, async { refused }).await;
+            assert_eq!(answer.status(), status);
+        }
         let panics = forms.answer(session, &sent, async { panic!("a fault of a page") }).await;
-        assert_eq!(panics.unwrap_err().status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(panics.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let answer = forms.answer(session, &sent, made.make()).await;
         assert_eq!(location(&answer), "/made/1");
     }
@@ -285,9 +280,9 @@ mod tests {
             let mut answer = "secret".into_response();
             let (to, ()) = Redirect::to("/keys").into_response().map(drop).into_parts();
             answer.extensions_mut().insert(DoneBefore(Response::from_parts(to, ())));
-            Ok(answer)
+            answer
         };
-        let first = forms.answer(session, &form("a", "News"), show()).await.unwrap();
+        let first = forms.answer(session, &form("a", "News"), show()).await;
         assert_eq!(first.status(), StatusCode::OK);
         let again = forms.answer(session, &form("a", "News"), show()).await;
         assert_eq!(location(&again), "/keys");

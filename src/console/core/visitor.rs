@@ -50,6 +50,8 @@ pub struct Visitor(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     session: Session,
+    /// What knows the person again in another session, where anything does.
+    person_key: Option<String>,
     asker: Asker,
     entries: Vec<Entry>,
     notice: Option<String>,
@@ -72,11 +74,16 @@ impl Visitor {
             entries: open.copied().collect(),
             now: state.services().clock().now(),
             state: state.clone(),
+            person_key: session.person_key(),
             session,
             asker,
             notice,
             is_part,
         }))
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.0.session
     }
 
     pub fn person(&self) -> &SignedIn {
@@ -90,6 +97,11 @@ impl Visitor {
     /// Whether the session has a scope: for controls that are not shown without it.
     pub fn may(&self, scope: ScopeName) -> bool {
         self.scopes().has(scope)
+    }
+
+    /// Whether the session has all of these scopes, as the API answers them.
+    pub fn may_all(&self, scopes: &[String]) -> bool {
+        self.scopes().lacked_of(ScopeSet::of_stored(scopes)).is_none()
     }
 
     pub fn workspace_name(&self) -> &str {
@@ -219,24 +231,6 @@ impl Visitor {
         response
     }
 
-    /// Handles a form that makes or sends something. One that is sent twice is handled once, also where both come at once, and
-    /// the second answer leads to where the first one does.
-    ///
-    /// # Errors
-    /// Those of `handle`.
-    pub async fn once<H>(
-        &self,
-        form: &Form,
-        handle: impl FnOnce(Self, Form) -> H,
-    ) -> PageResult<Response>
-    where
-        H: Future<Output = PageResult<Response>> + Send + 'static,
-    {
-        // A page of a campaign is a large future.
-        let handle = Box::pin(handle(self.clone(), form.clone()));
-        self.0.state.sent_forms().answer(self.person().session, form, handle).await
-    }
-
     /// A page that is shown once after a form. The same form sent again leads to another page, with a notice.
     pub fn shown_once(&self, mut page: Response, to: &str, notice: &str) -> Response {
         page.extensions_mut().insert(DoneBefore(self.done(to, notice).map(drop)));
@@ -275,7 +269,7 @@ impl Visitor {
             current: entry.map(|entry| entry.path),
             entries: &self.0.entries,
             workspace: self.workspace_name(),
-            workspace_id: self.person().tenant.workspace,
+            person_key: self.0.person_key.as_deref(),
             actor: &self.person().actor,
             csrf: self.csrf(),
             notice: self.0.notice.as_deref(),

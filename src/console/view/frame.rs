@@ -2,7 +2,6 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
-use kernel::WorkspaceId;
 use maud::{DOCTYPE, Markup, html};
 
 use super::nav::{Entry, nav};
@@ -19,8 +18,9 @@ pub struct Frame<'f> {
     pub current: Option<&'f str>,
     pub entries: &'f [Entry],
     pub workspace: &'f str,
-    pub workspace_id: WorkspaceId,
     pub actor: &'f str,
+    /// What knows the person again in another session, where anything does.
+    pub person_key: Option<&'f str>,
     pub csrf: &'f str,
     pub notice: Option<&'f str>,
 }
@@ -49,7 +49,7 @@ pub fn page(status: StatusCode, frame: &Frame<'_>, content: &Markup) -> Response
     let head = html! {
         meta name="csrf-token" content=(frame.csrf);
         // Unsaved forms are kept in the tab for this person alone. No secret.
-        meta name="person" content={ (frame.workspace_id) "/" (frame.actor) };
+        @if let Some(key) = frame.person_key { meta name="person" content=(key); }
         meta name="htmx-config" content=(HTMX_CONFIG);
         script defer src=(assets::url("htmx.js")) {}
         script type="module" src=(assets::url("console.js")) {}

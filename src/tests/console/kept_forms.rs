@@ -1,12 +1,10 @@
 //! What was typed into a form whose session ends before it is sent: it is there again after signing in.
 
-use console::sign_in::{self, NewLink};
-use kernel::Clock;
+use console::sign_in::LINK_ACTOR;
 use serde_json::{Value, json};
-use url::Url;
 
-use super::kit::{Person, link};
-use crate::kit::{BrowserTab, Workspace, server};
+use super::kit::{Person, link, link_for};
+use crate::kit::{BrowserTab, Workspace, server, unique};
 
 const NEW: &str = "/console/campaigns/new";
 const NOTE: &str = "Unsaved text was restored.";
@@ -19,16 +17,6 @@ async fn go(tab: &BrowserTab, path: &str) {
 
 async fn sign_in(tab: &BrowserTab, workspace: &Workspace) {
     tab.go(link(workspace, "*").await.as_str()).await;
-}
-
-/// A link that signs another person in.
-async fn link_of(workspace: &Workspace, actor: &str) -> Url {
-    let (db, now) = (server().db(), Clock::system().now());
-    let base = Url::parse(&server().url).unwrap();
-    let scopes = "*".parse().unwrap();
-    let new = NewLink { workspace: workspace.id, actor: actor.to_owned(), scopes };
-    let create = async move { sign_in::create_link(&db, now, &base, &new).await.unwrap() };
-    server().on(create).await
 }
 
 /// Ends the sessions of all others of the workspace.
@@ -161,7 +149,7 @@ async fn unsaved_text_is_restored_for_the_same_person_until_it_is_dropped() {
 
     // Another person does not see it, and it is gone from the tab.
     lose_settings().await;
-    tab.go(link_of(&workspace, "bob@example.test").await.as_str()).await;
+    tab.go(link_for(&workspace, "bob@example.test", "*").await.as_str()).await;
     go(&tab, &settings).await;
     assert_eq!(text_of(&tab, "description").await, "");
     assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
@@ -175,6 +163,86 @@ async fn unsaved_text_is_restored_for_the_same_person_until_it_is_dropped() {
     tab.until("location.pathname === '/console/login'").await;
     assert_eq!(tab.value("sessionStorage.getItem('millrace-kept')").await, json!(null));
     assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_someone_without_a_name_typed_is_not_kept() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!("SKIPPED what_someone_without_a_name_typed_is_not_kept: {reason}");
+        }
+    };
+    let workspace = Workspace::new().await;
+    let list = workspace.api.post("/lists", &json!({"name": "News"}), 201).await.json();
+    let settings = format!("/console/lists/{}?tab=settings", list["id"].as_str().unwrap());
+    let lose = async || {
+        go(&tab, &settings).await;
+        fill(&tab, &[("description", "Twice a month")]).await;
+        end_sessions(&workspace).await;
+        tab.click("main .primary").await;
+        tab.until("location.pathname === '/console/login'").await;
+    };
+    let kept = async || tab.value("sessionStorage.getItem('millrace-kept')").await;
+    let unnamed = async || link_for(&workspace, LINK_ACTOR, "settings:*").await;
+    tab.go(unnamed().await.as_str()).await;
+    lose().await;
+    assert_eq!(kept().await, json!(null));
+    tab.go(unnamed().await.as_str()).await;
+    go(&tab, &settings).await;
+    assert_eq!(text_of(&tab, "description").await, "");
+    // What another person typed before is gone from the tab, too.
+    tab.go(link_for(&workspace, "ann@example.test", "settings:*").await.as_str()).await;
+    lose().await;
+    assert!(kept().await.is_string());
+    tab.go(unnamed().await.as_str()).await;
+    go(&tab, &settings).await;
+    assert_eq!(text_of(&tab, "description").await, "");
+    assert_eq!(kept().await, json!(null));
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+/// What a page says by which the person is known again, if it does.
+async fn key_of(person: &Person) -> Option<String> {
+    let page = person.get("/console").await;
+    let (_, rest) = page.text.split_once("<meta name=\"person\" content=\"")?;
+    Some(rest.split('"').next().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn a_person_is_known_again_by_the_member_or_by_the_name_of_the_link() {
+    let workspaces = [Workspace::new().await, Workspace::new().await];
+    let [workspace, other] = &workspaces;
+    let by_link = async |workspace: &Workspace, actor: &str| {
+        let person = Person::new();
+        let seen = person.open(&link_for(workspace, actor, "settings:*").await).await;
+        assert_eq!(seen.status, 303, "{}", seen.text);
+        key_of(&person).await
+    };
+    let email = format!("{}@example.test", unique("ann"));
+    let body = json!({"email": email, "role": "operator"});
+    let made = workspace.api.post("/members", &body, 201).await.json();
+    let url: url::Url = made["invitation"]["url"].as_str().unwrap().parse().unwrap();
+    let token = url.query_pairs().next().unwrap().1.into_owned();
+    let password = "correct horse battery";
+    let member = Person::new();
+    let fields = [("token", token.as_str()), ("password", password)];
+    assert_eq!(member.post_bare("/console/password", &fields).await.status, 303);
+    let again = Person::new();
+    let fields = [("email", email.as_str()), ("password", password)];
+    assert_eq!(again.post_bare("/console/login", &fields).await.status, 303);
+    let of_member = key_of(&member).await;
+    assert_eq!(key_of(&again).await, of_member);
+
+    let named = by_link(workspace, &email).await;
+    assert_eq!(by_link(workspace, &email).await, named);
+    let others = [by_link(workspace, "bob").await, by_link(other, &email).await];
+    let mut all: Vec<String> =
+        [of_member, named].into_iter().chain(others).map(Option::unwrap).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert_eq!(by_link(workspace, LINK_ACTOR).await, None);
 }
 
 #[tokio::test]

@@ -100,6 +100,12 @@ async fn faults_scopes_csrf_and_hostile_names_hold() {
         seen.text
     );
     assert_eq!(reader.post("/console/lists", &fields).await.status, 403);
+    // An id that no address can have.
+    let long = "x".repeat(70_000);
+    let fields = [("people", long.as_str()), ("onChannel", "email"), ("do", "add")];
+    let seen = all.post(&format!("{address}/members"), &fields).await;
+    assert_eq!(seen.status, 400, "{}", seen.between("<h1>", "</h1>"));
+    assert!(seen.text.contains("id=\"people-fault\"") && seen.text.contains(&long));
     let other = Person::signed_in(&workspace, "users:read").await;
     assert_eq!(other.get("/console/lists").await.status, 403);
     assert_eq!(all.get("/console/lists/none").await.status, 404);

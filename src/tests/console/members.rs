@@ -327,11 +327,92 @@ async fn a_person_ends_their_own_sessions_whatever_those_may_do() {
         .await
         .unwrap();
         // Links for no one in particular are of different people.
+        let offered = if status == 303 { vec![id.clone()] } else { Vec::new() };
+        assert_eq!(to_end(&few).await, offered, "{actor}");
         let seen = few.post(&format!("/console/settings/sessions/{id}/revoke"), &[]).await;
         assert_eq!(seen.status, status, "{actor}: {}", seen.text);
         let expected = if status == 303 { 303 } else { 200 };
         assert_eq!(all.get("/console").await.status, expected, "{actor}");
     }
+}
+
+#[tokio::test]
+async fn a_session_is_offered_to_those_alone_who_may_end_it() {
+    let workspace = Workspace::new().await;
+    let email = address_of("ann");
+    let (_, url) = member(&workspace, &email, "operator").await;
+    let operator = at(14);
+    assert_eq!(set_password(&operator, &url, PASSWORD).await.status, 303);
+    // A link for the name of a member is not the member.
+    let linked = Person::new();
+    assert_eq!(linked.open(&link_for(&workspace, &email, "*").await).await.status, 303);
+    assert!(to_end(&operator).await.is_empty());
+    let [theirs]: [String; 1] = to_end(&linked).await.try_into().unwrap();
+    let both = to_end(&Person::signed_in(&workspace, "*").await).await;
+    let linked_id = both.iter().find(|id| **id != theirs).unwrap();
+    let revoke = |id: &str| format!("/console/settings/sessions/{id}/revoke");
+    assert_eq!(operator.post(&revoke(linked_id), &[]).await.status, 403);
+    assert_eq!(linked.post(&revoke(&theirs), &[]).await.status, 303);
+    assert_eq!(operator.get("/console").await.status, 303);
+}
+
+#[tokio::test]
+async fn changes_of_members_are_offered_as_far_as_the_session_may_make_them() {
+    let workspace = Workspace::new().await;
+    let (owner, _) = member(&workspace, &address_of("ann"), "owner").await;
+    let (below, _) = member(&workspace, &address_of("bob"), "operator").await;
+    let page = "/console/settings/members";
+    let form = |member: &Value, does: &str| {
+        format!("action=\"{page}/{}/{does}\"", member["id"].as_str().unwrap())
+    };
+    let operator = Person::signed_in(&workspace, "settings:read,settings:write,events:read").await;
+    let seen = operator.get(page).await;
+    for does in ["role", "invite", "delete"] {
+        assert!(seen.text.contains(&form(&below, does)), "{does}: {}", seen.text);
+        assert!(!seen.text.contains(&form(&owner, does)), "{does}: {}", seen.text);
+    }
+    assert!(seen.text.contains("may do more than you"), "{}", seen.text);
+    let roles = |seen: &Seen| seen.text.matches("<option value=\"owner\"").count();
+    assert_eq!(roles(&seen), 0, "{}", seen.text);
+    assert!(seen.text.contains("<option value=\"operator\" selected>"), "{}", seen.text);
+    let few = Person::signed_in(&workspace, "settings:read,settings:write").await;
+    let seen = few.get(page).await;
+    assert!(seen.text.contains("Every role has a scope that this session lacks."));
+    // What is refused is shown with what was typed all the same.
+    let fields = [("email", "cy@example.test"), ("name", "Cy"), ("role", "owner")];
+    let seen = few.post(&format!("{page}/new"), &fields).await;
+    assert_eq!(seen.status, 403);
+    assert!(seen.text.contains("value=\"Cy\"") && roles(&seen) == 1, "{}", seen.text);
+    let all = Person::signed_in(&workspace, "*").await;
+    assert_eq!(roles(&all.get(page).await), 3, "of both members and of the form");
+}
+
+#[tokio::test]
+async fn what_is_refused_stands_where_it_was_asked_for() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let email = address_of("ann");
+    let (made, _) = member(&workspace, &email, "analyst").await;
+    let page = "/console/settings/members";
+    let of = |does: &str| format!("{page}/{}/{does}", made["id"].as_str().unwrap());
+    for (does, fields, reason) in [
+        ("delete", ("confirm", "other"), "nothing was removed"),
+        ("role", ("role", ""), "role"),
+        ("role", ("role", "king"), "role must be one of"),
+    ] {
+        let seen = person.post(&of(does), &[fields]).await;
+        assert_eq!(seen.status, 400, "{does}: {}", seen.text);
+        let (above, form) = seen.text.split_once("<h2>New member</h2>").unwrap();
+        assert!(above.contains("role=\"alert\"") && above.contains(reason), "{}", seen.text);
+        assert!(!form.contains("role=\"alert\""), "{}", seen.text);
+    }
+    // An address that is taken is a fault of its field.
+    let fields = [("email", email.as_str()), ("name", "Ann"), ("role", "analyst")];
+    let seen = person.post(&format!("{page}/new"), &fields).await;
+    assert_eq!(seen.status, 409);
+    let fault = seen.between("id=\"email-fault\">", "<");
+    assert!(fault.contains("another member"), "{}", seen.text);
+    assert!(seen.text.contains("value=\"Ann\""), "{}", seen.text);
 }
 
 #[tokio::test]

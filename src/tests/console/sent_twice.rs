@@ -1,9 +1,12 @@
 //! Forms that are sent twice: one after the other, and at once.
 
 use futures_util::future;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::kit::{Person, Seen};
+use super::{
+    campaigns::webhook,
+    kit::{Person, Seen},
+};
 use crate::kit::{Workspace, server, unique};
 
 /// Sends a form three times at once, and a fourth time after that.
@@ -158,6 +161,98 @@ async fn a_test_that_is_sent_twice_is_sent_once() {
     // Asked for again from the page, it is sent again.
     sent(&person, &page, &[("person", "ann")]).await;
     assert_eq!(tests().await, 2);
+}
+
+/// A form that takes something away: its path, what confirms it, and what the audit log has of it.
+struct Removal {
+    path: String,
+    confirm: String,
+    audited: Option<&'static str>,
+}
+
+/// Something to take away of every kind that the console has a form for.
+async fn removals(workspace: &Workspace) -> Vec<Removal> {
+    let api = &workspace.api;
+    let made = async |path: &str, body: &Value| -> String {
+        let made = api.post(path, body, 201).await.json();
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let domain = format!("{}.test", unique("twice").replace('_', "-"));
+    let question = json!({"series": [{"metric": "count", "eventName": "A"}], "last": {"amount": 7, "unit": "days"}});
+    let question = json!({"name": "Orders", "kind": "trends", "question": question});
+    let member = json!({"email": "bob@example.test", "role": "analyst"});
+    let segment = made("/segments", &json!({"name": "All", "targeting": {}})).await;
+    let list = made("/lists", &json!({"name": "News"})).await;
+    let key = made("/keys", &json!({"name": "Shop", "scopes": ["users:read"]})).await;
+    let question = made("/insights", &question).await;
+    let member = made("/members", &member).await;
+    let sender = made("/sender-domains", &json!({"domain": domain})).await;
+    let campaign = made("/campaigns", &webhook("March")).await;
+    let suppressed = json!({"channel": "email", "identifier": "ann@example.test"});
+    api.post("/suppressions", &suppressed, 201).await;
+    let other = Person::signed_in(workspace, "users:read").await;
+    assert_eq!(other.get("/console/people").await.status, 200);
+    let own = Person::signed_in(workspace, "*").await.get("/console/settings/members").await;
+    let session = own.between("/console/settings/sessions/", "/revoke").to_owned();
+    let removal = |path: String, confirm: &str, audited| Removal {
+        path: format!("/console/{path}"),
+        confirm: confirm.to_owned(),
+        audited,
+    };
+    let suppression = "suppressions/remove?channel=email&identifier=ann%40example.test";
+    vec![
+        removal(format!("segments/{segment}/delete"), "All", None),
+        removal(format!("lists/{list}/archive"), "News", Some("list.archived")),
+        removal(format!("settings/keys/{key}/revoke"), "Shop", Some("key.revoked")),
+        removal(format!("explore/delete?insight={question}"), "Orders", None),
+        removal(
+            format!("settings/members/{member}/delete"),
+            "bob@example.test",
+            Some("member.deleted"),
+        ),
+        removal(format!("settings/domains/{sender}/delete"), &domain, None),
+        removal(format!("campaigns/{campaign}/do/delete"), "March", None),
+        removal(suppression.to_owned(), "ann@example.test", None),
+        removal(format!("settings/sessions/{session}/revoke"), "", Some("session.revoked")),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_taken_away_twice_is_answered_as_the_first_time() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for Removal { path, confirm, audited } in removals(&workspace).await {
+        let answers = sent(&person, &path, &[("confirm", &confirm)]).await;
+        let notice = answers[0].set_cookie("millrace_notice").map(str::to_owned);
+        assert!(notice.is_some(), "{path}: {}", answers[0].text);
+        for seen in &answers {
+            assert_eq!(seen.status, 303, "{path}: {}", seen.text);
+            assert_eq!(seen.location(), answers[0].location(), "{path}");
+            assert_eq!(seen.set_cookie("millrace_notice"), notice.as_deref(), "{path}");
+        }
+        if let Some(action) = audited {
+            let log = workspace.api.get(format!("/audit?action={action}"), 200).await.json();
+            assert_eq!(log["data"].as_array().unwrap().len(), 1, "{action}: {log}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_is_asked_for_twice_is_made_once() {
+    let workspace = Workspace::new().await;
+    let body = json!({"email": "bob@example.test", "role": "analyst"});
+    let made = workspace.api.post("/members", &body, 201).await.json();
+    let path = format!("/console/settings/members/{}/invite", made["id"].as_str().unwrap());
+    let person = Person::signed_in(&workspace, "*").await;
+    let answers = sent(&person, &path, &[]).await;
+    let (first, again): (Vec<&Seen>, Vec<&Seen>) =
+        answers.iter().partition(|seen| seen.status == 200);
+    assert_eq!((first.len(), again.len()), (1, 3), "{answers:?}");
+    assert!(first[0].text.contains("token="), "{}", first[0].text);
+    let page = person.get(again[0].location()).await;
+    assert!(page.text.contains("was made already") && !page.text.contains("token="));
+    let log = workspace.api.get("/audit?action=member.invited", 200).await.json();
+    assert_eq!(log["data"].as_array().unwrap().len(), 1, "{log}");
 }
 
 #[tokio::test]

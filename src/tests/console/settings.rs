@@ -100,6 +100,41 @@ async fn hostile_names_of_keys_are_text() {
 }
 
 #[tokio::test]
+async fn commands_to_copy_have_the_name_of_the_workspace_as_one_word() {
+    let name = format!("{}'s $(shop)", unique("ann"));
+    let (key, id) = server().key(&name, "*").await;
+    let api = Client::new(&server().url, Some(&key));
+    let person = Person::signed_in(&Workspace::known(name.clone(), id, api), "*").await;
+    let seen = person.get("/console/settings/members").await;
+    let word = name.replace('\'', r"'\''");
+    let command = format!("millrace console link --workspace '{word}' --actor");
+    assert!(seen.text.contains(&command), "no {command}: {}", seen.text);
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_confirmed_is_refused_above_the_list() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let key = json!({"name": "Shop", "scopes": ["users:read"]});
+    let key = workspace.api.post("/keys", &key, 201).await.json();
+    let domain = format!("{}.test", unique("above").replace('_', "-"));
+    let domain = json!({"domain": domain});
+    let domain = workspace.api.post("/sender-domains", &domain, 201).await.json();
+    let id = |made: &serde_json::Value| made["id"].as_str().unwrap().to_owned();
+    for (change, form) in [
+        (format!("keys/{}/revoke", id(&key)), "New key"),
+        (format!("domains/{}/delete", id(&domain)), "Add a domain"),
+    ] {
+        let fields = [("confirm", "other")];
+        let seen = person.post(&format!("/console/settings/{change}"), &fields).await;
+        assert_eq!(seen.status, 400, "{}", seen.text);
+        let (above, form) = seen.text.split_once(&format!("<h2>{form}</h2>")).unwrap();
+        assert!(above.contains("role=\"alert\"") && above.contains("nothing was"), "{above}");
+        assert!(!form.contains("role=\"alert\""), "{form}");
+    }
+}
+
+#[tokio::test]
 async fn sender_domains_show_their_records() {
     let workspace = Workspace::new().await;
     let person = Person::signed_in(&workspace, "*").await;

@@ -7,9 +7,10 @@ use members::sign_in::SigningIn;
 use secrecy::SecretString;
 use serde_json::{Map, json};
 use sqlx::PgPool;
+use uuid::Uuid;
 use web::{
     audit_log::{self, Author, Change, Entry},
-    auth::{ScopeSet, SignedIn},
+    auth::{ScopeName, ScopeSet, SignedIn},
     http::Requester,
 };
 
@@ -26,10 +27,30 @@ pub(super) const SESSION_LIFE: Duration = Duration::from_hours(7 * 24);
 /// How old the stored time of the last use may become.
 const USE_STORED_EVERY: Duration = Duration::from_mins(1);
 
+/// Who is the same person in all of their sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Identity<'s> {
+    Member(Uuid),
+    /// Whom links are made for, by name.
+    Named(&'s str),
+}
+
+impl<'s> Identity<'s> {
+    /// That of a session. Links that name no one are not all of the same person.
+    fn of(actor: &'s str, member: Option<Uuid>) -> Option<Self> {
+        match member {
+            Some(member) => Some(Self::Member(member)),
+            None => (actor != LINK_ACTOR).then_some(Self::Named(actor)),
+        }
+    }
+}
+
 /// A session that is live.
 #[derive(Debug, Clone)]
 pub struct Session {
     pub person: Arc<SignedIn>,
+    /// The member whose session it is; none where a link began it.
+    member: Option<Uuid>,
     pub workspace_name: String,
     /// The token that every change must bring.
     pub csrf: String,
@@ -96,8 +117,34 @@ impl Session {
             store::note_use(pool, found.person.tenant.workspace, found.person.session, now).await?;
         }
         let csrf = token::csrf(token);
-        let (person, workspace_name) = (Arc::new(found.person), found.workspace_name);
-        Ok(Some(Self { person, workspace_name, csrf }))
+        let store::FoundSession { person, member, workspace_name, .. } = found;
+        Ok(Some(Self { person: Arc::new(person), member, workspace_name, csrf }))
+    }
+
+    fn identity(&self) -> Option<Identity<'_>> {
+        Identity::of(&self.person.actor, self.member)
+    }
+
+    /// What stays the same from one session of the person to the next, and is of no one else. None where a link that names no
+    /// one began the session.
+    pub fn person_key(&self) -> Option<String> {
+        let workspace = self.person.tenant.workspace;
+        self.identity().map(|identity| match identity {
+            Identity::Member(member) => format!("{workspace}/member/{member}"),
+            Identity::Named(name) => format!("{workspace}/link/{name}"),
+        })
+    }
+
+    /// A scope for want of which this session may not end another; none where it may.
+    pub fn lacks_to_end(&self, other: &SessionRow) -> Option<ScopeName> {
+        let identity = Identity::of(&other.actor, other.member);
+        self.lacks_to_end_of(identity, ScopeSet::of_stored(&other.scopes))
+    }
+
+    /// People end their own sessions whatever those may do, and no other that may do more.
+    fn lacks_to_end_of(&self, other: Option<Identity<'_>>, scopes: ScopeSet) -> Option<ScopeName> {
+        let is_own = other.is_some() && other == self.identity();
+        self.person.scopes.lacked_of(scopes).filter(|_| !is_own)
     }
 }
 
@@ -116,27 +163,22 @@ pub async fn end(pool: &PgPool, now: Timestamp, person: &SignedIn) -> Result<()>
     store::revoke(&mut connection, person.tenant.workspace, person.session, now).await
 }
 
-/// Ends another session of a signed-in person's workspace, and returns its actor. The change is in the audit log.
+/// Ends another session of the workspace, and returns its actor. The change is in the audit log.
 ///
 /// # Errors
-/// Forbidden for a session that may do more than the person's, unless a link for the same name began both; not found for one
-/// that is not live.
+/// Forbidden for a session that `by` may not end ([`Session::lacks_to_end`]); not found for one that is not live.
 pub async fn end_of_another(
     pool: &PgPool,
-    person: &SignedIn,
+    by: &Session,
     author: &Author,
     session: KeyId,
 ) -> Result<String> {
-    let (workspace, now) = (person.tenant.workspace, author.now);
+    let (workspace, now) = (by.person.tenant.workspace, author.now);
     let mut tx = pool.begin().await?;
-    let found = store::lock_session(&mut tx, workspace, session, person.session, now).await?;
-    let LockedSession { actor, scopes, is_of_same_link } =
-        found.ok_or(Error::NotFound("Session"))?;
-    // Links that name no one are not all of the same person.
-    let is_own = is_of_same_link && actor != LINK_ACTOR;
+    let found = store::lock_session(&mut tx, workspace, session, now).await?;
+    let LockedSession { actor, scopes, member } = found.ok_or(Error::NotFound("Session"))?;
     let scopes = ScopeSet::of_stored(&scopes);
-    let lacked = scopes.names().find(|scope| !person.scopes.has(*scope));
-    if let Some(scope) = lacked.filter(|_| !is_own) {
+    if let Some(scope) = by.lacks_to_end_of(Identity::of(&actor, member), scopes) {
         return Err(Error::Forbidden { scope: scope.as_str(), channel: None });
     }
     store::revoke(&mut tx, workspace, session, now).await?;

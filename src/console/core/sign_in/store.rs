@@ -127,6 +127,7 @@ pub(super) async fn insert_session(
 /// A session that was found.
 pub(super) struct FoundSession {
     pub(super) person: SignedIn,
+    pub(super) member: Option<Uuid>,
     pub(super) workspace_name: String,
     pub(super) last_used_at: Timestamp,
 }
@@ -139,7 +140,7 @@ pub(super) async fn find_session(
 ) -> Result<Option<FoundSession>> {
     let row = sqlx::query!(
         r#"select s.workspace_id, s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.last_used_at,
-                w.organization_id, w.name as workspace_name, w.currency, w.timezone
+                s.member_id, w.organization_id, w.name as workspace_name, w.currency, w.timezone
          from console_session s
          join workspace w on w.id = s.workspace_id
          left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
@@ -168,7 +169,8 @@ pub(super) async fn find_session(
             timezone: row.timezone,
         };
         let (workspace_name, used) = (row.workspace_name, row.last_used_at);
-        Some(FoundSession { person, workspace_name, last_used_at: used.into() })
+        let member = row.member_id;
+        Some(FoundSession { person, member, workspace_name, last_used_at: used.into() })
     }))
 }
 
@@ -220,28 +222,22 @@ pub(super) async fn note_use(
 pub(super) struct LockedSession {
     pub(super) actor: String,
     pub(super) scopes: Vec<String>,
-    /// Whether it was begun by a link for the same name as the session that ends it.
-    pub(super) is_of_same_link: bool,
+    pub(super) member: Option<Uuid>,
 }
 
-/// A live session, kept from changes by others until it is ended by the session `by`.
+/// A live session, kept from changes by others until it is ended.
 pub(super) async fn lock_session(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     session: KeyId,
-    by: KeyId,
     now: Timestamp,
 ) -> Result<Option<LockedSession>> {
     let row = sqlx::query_as!(
         LockedSession,
-        r#"select s.actor, coalesce(m.scopes, s.scopes) as "scopes!",
-                exists (
-                    select from console_session o
-                    where o.workspace_id = s.workspace_id and o.id = $3 and o.actor = s.actor
-                        and o.member_id is null and s.member_id is null) as "is_of_same_link!"
+        r#"select s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.member_id as member
          from console_session s
          left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
-         where s.workspace_id = $1 and s.id = $2 and s.revoked_at is null and s.expires_at > $4
+         where s.workspace_id = $1 and s.id = $2 and s.revoked_at is null and s.expires_at > $3
              and not exists (
                  select from revoked_session r
                  where r.workspace_id = s.workspace_id
@@ -250,7 +246,6 @@ pub(super) async fn lock_session(
          for update of s"#,
         workspace.uuid(),
         session.as_str(),
-        by.as_str(),
         now.utc(),
     )
     .fetch_optional(tx)
@@ -283,6 +278,7 @@ pub struct SessionRow {
     pub id: String,
     pub actor: String,
     pub scopes: Vec<String>,
+    pub(super) member: Option<Uuid>,
     pub user_agent: Option<String>,
     pub address: Option<String>,
     pub created_at: Timestamp,
@@ -307,8 +303,8 @@ pub(super) async fn list_sessions(
 ) -> Result<SessionsPage> {
     let mut rows = sqlx::query_as!(
         SessionRow,
-        r#"select s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.user_agent, s.address, s.created_at,
-                s.last_used_at, s.expires_at
+        r#"select s.id, s.actor, coalesce(m.scopes, s.scopes) as "scopes!", s.member_id as member, s.user_agent,
+                s.address, s.created_at, s.last_used_at, s.expires_at
          from console_session s
          left join member m on m.workspace_id = s.workspace_id and m.id = s.member_id
          where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > $2

@@ -163,10 +163,6 @@ fn deletion(visitor: &Visitor, saved: &Saved) -> Markup {
 }
 
 pub(super) async fn save(visitor: Visitor, form: Form) -> PageResult<Response> {
-    visitor.once(&form, saved).await
-}
-
-async fn saved(visitor: Visitor, form: Form) -> PageResult<Response> {
     let asked = Address::read(form.text("question").unwrap_or_default());
     let name = form.text("name").unwrap_or_default().trim();
     match create(&visitor, &asked, name).await {

@@ -26,10 +26,6 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Respon
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
-    visitor.once(&form, created).await
-}
-
-async fn created(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of_form(&form);
     let call = visitor.call(Method::POST, "/lists").json(&draft.body())?;
     match call.read::<List>().await {

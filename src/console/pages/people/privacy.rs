@@ -118,28 +118,14 @@ async fn request(visitor: &Visitor, body: &serde_json::Value, what: &str) -> Pag
     Ok(visitor.done(PATH, &format!("{what} was requested.")))
 }
 
-pub(super) async fn export(
-    visitor: Visitor,
-    Path(user): Path<String>,
-    form: Form,
-) -> PageResult<Response> {
-    let body = json!({"type": "export", "userId": user});
-    visitor.once(&form, async move |visitor, _| request(&visitor, &body, "An export").await).await
+pub(super) async fn export(visitor: Visitor, Path(user): Path<String>) -> PageResult<Response> {
+    request(&visitor, &json!({"type": "export", "userId": user}), "An export").await
 }
 
 pub(super) async fn erase(
     visitor: Visitor,
     Path(user): Path<String>,
-    Query(erasure): Query<Erasure>,
-    form: Form,
-) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| erased(visitor, user, erasure, form)).await
-}
-
-async fn erased(
-    visitor: Visitor,
-    user: String,
-    Erasure { events }: Erasure,
+    Query(Erasure { events }): Query<Erasure>,
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;

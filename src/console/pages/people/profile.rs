@@ -89,10 +89,6 @@ pub(super) async fn delete(
     Path(user): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| deleted(visitor, user, form)).await
-}
-
-async fn deleted(visitor: Visitor, user: String, form: Form) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
     if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
         let text = "The name that was typed is not that of the person: nothing was deleted";

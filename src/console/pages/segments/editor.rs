@@ -67,14 +67,10 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response>
     let Some(body) = body_to_save(&form) else {
         return Ok(changed_page(&visitor, &target, &form).await);
     };
-    visitor.once(&form, |visitor, form| created(visitor, form, body)).await
-}
-
-async fn created(visitor: Visitor, form: Form, body: Value) -> PageResult<Response> {
     let call = visitor.call(Method::POST, "/segments").json(&body)?;
     match call.read::<Segment>().await {
         Ok(segment) => Ok(visitor.done(&segment.path(), &format!("{} was saved.", segment.name))),
-        Err(failure) => refused(&visitor, &FormTarget::new(), &form, failure).await,
+        Err(failure) => refused(&visitor, &target, &form, failure).await,
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use web::auth::ScopeName;
 
-use super::Tab;
+use super::{Refused, Tab};
 use crate::{
     failure::PageResult,
     in_process::path,
@@ -81,10 +81,6 @@ pub(super) async fn show(visitor: Visitor) -> Response {
 
 /// Sends a test, and shows what the provider answered.
 pub(super) async fn test(visitor: Visitor, form: Form) -> PageResult<Response> {
-    visitor.once(&form, tested).await
-}
-
-async fn tested(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     let call = visitor.call(Method::POST, path(["channels", &draft.channel, "test"]));
     match call.json(&draft.body())?.read::<Tested>().await {
@@ -118,8 +114,8 @@ async fn page(visitor: &Visitor, draft: &Draft, tested: Option<&PageResult<Teste
             (view::copyable("millrace doctor"))
         }))
     };
-    let failure = tested.and_then(|tested| tested.as_ref().err());
-    Tab::Channels.page(visitor, failure, &content)
+    let refused = tested.and_then(|tested| tested.as_ref().err()).map(Refused::Form);
+    Tab::Channels.page(visitor, refused, &content)
 }
 
 fn list(channels: &[Channel]) -> Markup {

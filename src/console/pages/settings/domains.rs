@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use web::auth::ScopeName;
 
-use super::Tab;
+use super::{Refused, Tab};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -50,7 +50,8 @@ pub(super) async fn show(visitor: Visitor) -> Response {
     page(&visitor, "", None).await
 }
 
-async fn page(visitor: &Visitor, typed: &str, failure: Option<&Failure>) -> Response {
+async fn page(visitor: &Visitor, typed: &str, refused: Option<Refused<'_>>) -> Response {
+    let failure = refused.and_then(Refused::at_form);
     let domains: PageResult<Domains> = visitor.get("/sender-domains").read().await;
     let content = html! {
         @match &domains {
@@ -62,7 +63,7 @@ async fn page(visitor: &Visitor, typed: &str, failure: Option<&Failure>) -> Resp
         }
         @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() { (form(visitor, typed, failure)) }
     };
-    Tab::Domains.page(visitor, failure, &content)
+    Tab::Domains.page(visitor, refused, &content)
 }
 
 fn form(visitor: &Visitor, typed: &str, failure: Option<&Failure>) -> Markup {
@@ -134,10 +135,6 @@ fn card(visitor: &Visitor, domain: &Domain) -> Markup {
 }
 
 pub(super) async fn add(visitor: Visitor, form: Form) -> PageResult<Response> {
-    visitor.once(&form, added).await
-}
-
-async fn added(visitor: Visitor, form: Form) -> PageResult<Response> {
     let typed = form.text("domain").unwrap_or_default();
     let call = visitor.call(Method::POST, "/sender-domains").json(&json!({"domain": typed}))?;
     match call.read::<Domain>().await {
@@ -145,7 +142,9 @@ async fn added(visitor: Visitor, form: Form) -> PageResult<Response> {
             let notice = format!("{} was added: set its records, then check it.", domain.name);
             Ok(visitor.done(Tab::Domains.path(), &notice))
         }
-        Err(failure) if failure.keeps_form() => Ok(page(&visitor, typed, Some(&failure)).await),
+        Err(failure) if failure.keeps_form() => {
+            Ok(page(&visitor, typed, Some(Refused::Form(&failure))).await)
+        }
         Err(failure) => Err(failure),
     }
 }
@@ -166,7 +165,7 @@ pub(super) async fn delete(
     if !form.confirms(&domain.name) {
         let text = "The name that was typed is not that of the domain: nothing was removed";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        return Ok(page(&visitor, "", Some(&failure)).await);
+        return Ok(page(&visitor, "", Some(Refused::Change(&failure))).await);
     }
     visitor.call(Method::DELETE, path(["sender-domains", &id])).done().await?;
     Ok(visitor.done(Tab::Domains.path(), &format!("{} was removed.", domain.name)))

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
-use super::{Tab, snippets};
+use super::{Refused, Tab, snippets};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -102,8 +102,9 @@ async fn page(
     visitor: &Visitor,
     asked: &Asked,
     draft: &Draft,
-    failure: Option<&Failure>,
+    refused: Option<Refused<'_>>,
 ) -> Response {
+    let failure = refused.and_then(Refused::at_form);
     let call = visitor
         .get("/keys")
         .query("limit", PAGE.to_string())
@@ -117,13 +118,13 @@ async fn page(
         @if visitor.may(ScopeName::SettingsWrite) || failure.is_some() { (form(visitor, draft, failure)) }
         @else { p class="quiet" { "Making and revoking keys needs the scope " code { "settings:write" } "." } }
     };
-    Tab::Keys.page(visitor, failure, &content)
+    Tab::Keys.page(visitor, refused, &content)
 }
 
 fn found(visitor: &Visitor, asked: &Asked, keys: &Keys) -> Markup {
     if keys.data.is_empty() {
         let command =
-            format!("millrace keys create --workspace '{}' --scopes '*'", visitor.workspace_name());
+            format!("millrace keys create --workspace {} --scopes '*'", view::shell_quoted(visitor.workspace_name()));
         return view::empty(
             "No keys yet",
             &html! {
@@ -225,10 +226,6 @@ struct Created {
 }
 
 pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response> {
-    visitor.once(&form, created).await
-}
-
-async fn created(visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     match visitor.call(Method::POST, "/keys").json(&draft.body())?.read::<Created>().await {
         Ok(created) => {
@@ -239,7 +236,8 @@ async fn created(visitor: Visitor, form: Form) -> PageResult<Response> {
             Ok(visitor.shown_once(shown(&visitor, &created), Tab::Keys.path(), &notice))
         }
         Err(failure) if failure.keeps_form() => {
-            Ok(page(&visitor, &Asked::default(), &draft, Some(&failure)).await)
+            let refused = Some(Refused::Form(&failure));
+            Ok(page(&visitor, &Asked::default(), &draft, refused).await)
         }
         Err(failure) => Err(failure),
     }
@@ -278,7 +276,8 @@ pub(super) async fn revoke(
     if !form.confirms(key.title()) {
         let text = "The name that was typed is not that of the key: nothing was revoked";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        return Ok(page(&visitor, &Asked::default(), &Draft::default(), Some(&failure)).await);
+        let refused = Some(Refused::Change(&failure));
+        return Ok(page(&visitor, &Asked::default(), &Draft::default(), refused).await);
     }
     visitor.call(Method::DELETE, path(["keys", &id])).done().await?;
     Ok(visitor.done(Tab::Keys.path(), &format!("{} was revoked.", key.title())))

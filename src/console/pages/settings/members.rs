@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
-use super::{Tab, sessions};
+use super::{Refused, Tab, sessions};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -84,6 +84,13 @@ impl Roles {
     fn only(role: &str) -> Self {
         Self { data: vec![Role { role: role.to_owned(), scopes: Vec::new() }] }
     }
+
+    /// Those that a session may grant, and the one that is chosen.
+    fn offered(&self, visitor: &Visitor, chosen: Option<&str>) -> impl Iterator<Item = &Role> {
+        let is_offered =
+            move |role: &&Role| visitor.may_all(&role.scopes) || chosen == Some(role.role.as_str());
+        self.data.iter().filter(is_offered)
+    }
 }
 
 #[derive(Deserialize)]
@@ -135,8 +142,9 @@ async fn page(
     visitor: &Visitor,
     asked: &Asked,
     draft: &Draft,
-    failure: Option<&Failure>,
+    refused: Option<Refused<'_>>,
 ) -> Response {
+    let failure = refused.and_then(Refused::at_form);
     let members = list(visitor, asked).await;
     let sessions_at = |sessions: u64| Asked { sessions, ..asked.clone() }.address();
     let content = html! {
@@ -156,12 +164,12 @@ async fn page(
         (view::card("Links", &html! {
             p { "Without a password, a link that the command line prints signs in once, with the scopes that it names:" }
             (view::copyable(&format!(
-                "millrace console link --workspace '{}' --actor ann@example.test --scopes users:read,events:read",
-                visitor.workspace_name()
+                "millrace console link --workspace {} --actor ann@example.test --scopes users:read,events:read",
+                view::shell_quoted(visitor.workspace_name())
             )))
         }))
     };
-    Tab::Members.page(visitor, failure, &content)
+    Tab::Members.page(visitor, refused, &content)
 }
 
 async fn list(visitor: &Visitor, asked: &Asked) -> PageResult<(Members, Roles)> {
@@ -206,7 +214,9 @@ fn row(visitor: &Visitor, member: &Member, roles: &Roles) -> Vec<Markup> {
         (false, true) => "OpenID account",
         (false, false) => "nothing yet: invited",
     };
-    let may_change = visitor.may(ScopeName::SettingsWrite);
+    // The API refuses changes of a member who may do more than the session.
+    let is_below = visitor.may_all(&member.scopes);
+    let may_change = visitor.may(ScopeName::SettingsWrite) && is_below;
     vec![
         html! {
             @if let Some(name) = &member.name { bdi { (name) } br; }
@@ -224,7 +234,10 @@ fn row(visitor: &Visitor, member: &Member, roles: &Roles) -> Vec<Markup> {
                 None => "never",
             }
         },
-        html! { @if may_change { (actions(visitor, member)) } },
+        html! {
+            @if may_change { (actions(visitor, member)) }
+            @else if !is_below { span class="quiet" { "may do more than you" } }
+        },
     ]
 }
 
@@ -240,7 +253,7 @@ fn role_form(visitor: &Visitor, member: &Member, roles: &Roles) -> Markup {
             label for=(id) { "Role" }
             select id=(id) name="role" {
                 @if member.role.is_none() { option value="" selected { "own scopes" } }
-                @for role in &roles.data {
+                @for role in roles.offered(visitor, member.role.as_deref()) {
                     option value=(role.role) selected[member.role.as_ref() == Some(&role.role)] { (role.role) }
                 }
             }
@@ -271,12 +284,15 @@ fn actions(visitor: &Visitor, member: &Member) -> Markup {
 
 fn form(visitor: &Visitor, roles: &Roles, draft: &Draft, failure: Option<&Failure>) -> Markup {
     let labels: Vec<(String, &str)> = roles
-        .data
-        .iter()
+        .offered(visitor, Some(&draft.role))
         .map(|role| (format!("{}: {}", role.role, role.scopes.join(", ")), role.role.as_str()))
         .collect();
     let choices: Vec<Choice<'_>> =
         labels.iter().map(|(label, value)| Choice { value, label }).collect();
+    if choices.is_empty() {
+        let text = "Every role has a scope that this session lacks.";
+        return view::card("New member", &html! { p class="quiet" { (text) } });
+    }
     let fault = |name: &str| failure.and_then(|failure| failure.at(name));
     let (email, name) = (fault("email"), fault("name"));
     let content = html! {
@@ -298,10 +314,6 @@ pub(super) async fn create(
     visitor: Visitor,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| created(state, visitor, form)).await
-}
-
-async fn created(state: ConsoleState, visitor: Visitor, form: Form) -> PageResult<Response> {
     let draft = Draft::of(&form);
     let call = visitor.call(Method::POST, "/members").json(&draft.body())?;
     match call.read::<Created>().await {
@@ -313,8 +325,13 @@ async fn created(state: ConsoleState, visitor: Visitor, form: Form) -> PageResul
             let page = link(&visitor, &created.email, &created.invitation);
             Ok(visitor.shown_once(page, Tab::Members.path(), &notice))
         }
-        Err(failure) if failure.keeps_form() => {
-            Ok(page(&state, &visitor, &Asked::default(), &draft, Some(&failure)).await)
+        Err(mut failure) if failure.keeps_form() => {
+            // Of an address that is taken the API's text says so alone.
+            if failure.errors.is_empty() && failure.message.starts_with("email ") {
+                failure.errors.push(failure.message.clone());
+            }
+            let refused = Some(Refused::Form(&failure));
+            Ok(page(&state, &visitor, &Asked::default(), &draft, refused).await)
         }
         Err(failure) => Err(failure),
     }
@@ -336,21 +353,38 @@ fn link(visitor: &Visitor, email: &str, invitation: &Invitation) -> Response {
     Tab::Members.page(visitor, None, &content)
 }
 
+/// The page where a change of a member was refused.
+async fn unchanged(state: &ConsoleState, visitor: &Visitor, failure: &Failure) -> Response {
+    let (asked, draft) = (Asked::default(), Draft::default());
+    page(state, visitor, &asked, &draft, Some(Refused::Change(failure))).await
+}
+
 pub(super) async fn change_role(
+    State(state): State<ConsoleState>,
     visitor: Visitor,
     Path(id): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
     let role = form.filled("role").unwrap_or_default();
     let call = visitor.call(Method::PATCH, path(["members", &id])).json(&json!({"role": role}))?;
-    let member: Member = call.read().await?;
-    Ok(visitor.done(Tab::Members.path(), &format!("{} is {role} now.", member.email)))
+    match call.read::<Member>().await {
+        Ok(member) => {
+            Ok(visitor.done(Tab::Members.path(), &format!("{} is {role} now.", member.email)))
+        }
+        Err(failure) if failure.is_of_fields() => Ok(unchanged(&state, &visitor, &failure).await),
+        Err(failure) => Err(failure),
+    }
 }
 
 pub(super) async fn invite(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
     let member = find(&visitor, &id).await?;
     let call = visitor.call(Method::POST, path(["members", &id, "invitations"]));
-    Ok(link(&visitor, &member.email, &call.read().await?))
+    let page = link(&visitor, &member.email, &call.read().await?);
+    let notice = format!(
+        "A link for {} was made already, and was shown once. If it is lost, make a new one.",
+        member.email
+    );
+    Ok(visitor.shown_once(page, Tab::Members.path(), &notice))
 }
 
 pub(super) async fn delete(
@@ -363,8 +397,7 @@ pub(super) async fn delete(
     if !form.confirms(&member.email) {
         let text = "The address that was typed is not that of the member: nothing was removed";
         let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        let (asked, draft) = (Asked::default(), Draft::default());
-        return Ok(page(&state, &visitor, &asked, &draft, Some(&failure)).await);
+        return Ok(unchanged(&state, &visitor, &failure).await);
     }
     visitor.call(Method::DELETE, path(["members", &id])).done().await?;
     Ok(visitor.done(Tab::Members.path(), &format!("{} was removed.", member.email)))

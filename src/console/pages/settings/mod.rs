@@ -26,6 +26,38 @@ use crate::{
 pub(super) const ENTRY: Entry =
     Entry { name: "Settings", path: "/console/settings", scopes: &[ScopeName::SettingsRead] };
 
+/// Why a tab is shown again.
+#[derive(Debug, Clone, Copy)]
+enum Refused<'r> {
+    /// Its form was refused, which it has as it was typed.
+    Form(&'r Failure),
+    /// A change of what it lists was refused.
+    Change(&'r Failure),
+}
+
+impl<'r> Refused<'r> {
+    const fn failure(self) -> &'r Failure {
+        let (Self::Form(failure) | Self::Change(failure)) = self;
+        failure
+    }
+
+    /// The failure to show at the form.
+    const fn at_form(self) -> Option<&'r Failure> {
+        match self {
+            Self::Form(failure) => Some(failure),
+            Self::Change(_) => None,
+        }
+    }
+
+    /// What stands above the list.
+    fn above(self) -> Markup {
+        match self {
+            Self::Form(_) => html! {},
+            Self::Change(failure) => view::alert(&failure.elsewhere(&[]).unwrap_or_default()),
+        }
+    }
+}
+
 /// A tab of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tab {
@@ -60,7 +92,7 @@ impl Tab {
     }
 
     /// The page with this tab, and with the status of what was refused.
-    fn page(self, visitor: &Visitor, refused: Option<&Failure>, content: &Markup) -> Response {
+    fn page(self, visitor: &Visitor, refused: Option<Refused<'_>>, content: &Markup) -> Response {
         let tabs = Self::ALL.map(|tab| view::Tab {
             label: tab.label(),
             href: tab.path().to_owned(),
@@ -69,9 +101,11 @@ impl Tab {
         let content = html! {
             h1 { "Settings" }
             (view::tabs("Settings", &tabs))
+            @if let Some(refused) = refused { (refused.above()) }
             (content)
         };
-        visitor.page_after(refused, &ENTRY, &format!("{} · Settings", self.label()), &content)
+        let failure = refused.map(Refused::failure);
+        visitor.page_after(failure, &ENTRY, &format!("{} · Settings", self.label()), &content)
     }
 }
 

@@ -6,11 +6,7 @@ use axum::{
 };
 use kernel::{KeyId, page::PageWindow};
 use maud::{Markup, html};
-use web::{
-    audit_log::Author,
-    auth::{ScopeName, ScopeSet},
-    http::Requester,
-};
+use web::{audit_log::Author, auth::ScopeName, http::Requester};
 
 use super::Tab;
 use crate::{
@@ -68,11 +64,9 @@ fn row(visitor: &Visitor, session: &SessionRow, is_own: bool) -> Vec<Markup> {
     let at = |at| view::ago(at, visitor.now(), visitor.zone());
     let from = [session.address.as_deref(), session.user_agent.as_deref()];
     let from: Vec<&str> = from.into_iter().flatten().collect();
-    let scopes = ScopeSet::of_stored(&session.scopes);
-    let may_more = scopes.names().any(|scope| !visitor.may(scope));
     let action = html! {
         @if is_own { (view::badge(Tone::Info, "this session")) }
-        @else if may_more && session.actor != visitor.person().actor {
+        @else if visitor.session().lacks_to_end(session).is_some() {
             span class="quiet" { "may do more than you" }
         }
         @else if visitor.may(ScopeName::SettingsWrite) {
@@ -85,7 +79,7 @@ fn row(visitor: &Visitor, session: &SessionRow, is_own: bool) -> Vec<Markup> {
     vec![
         html! { bdi { (session.actor) } },
         html! { (session.scopes.join(", ")) },
-        html! { (from.join(" · ")) },
+        html! { bdi { (from.join(" · ")) } },
         at(session.last_used_at),
         at(session.expires_at),
         action,
@@ -105,6 +99,6 @@ pub(super) async fn revoke(
     let (services, person) = (state.services(), visitor.person());
     let session: KeyId = id.parse().map_err(|_| Failure::not_found())?;
     let author = Author { actor: person.audit_name(), requester, now: services.clock().now() };
-    let actor = sign_in::end_of_another(services.db(), person, &author, session).await?;
+    let actor = sign_in::end_of_another(services.db(), visitor.session(), &author, session).await?;
     Ok(visitor.done(Tab::Members.path(), &format!("The session of {actor} was ended.")))
 }

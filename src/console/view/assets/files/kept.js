@@ -5,6 +5,7 @@ const KEPT = "millrace-kept";
 const KEPT_MS = 3_600_000;
 const OWN_FIELDS = ["csrf_token", "once"];
 
+// None for those who came by a link that names no one: the next to come by such a link may be another.
 const person = document.querySelector('meta[name="person"]')?.content;
 
 // By the address of the form: its fields, when it was sent, and whether the next page may be the answer. What another person
@@ -85,16 +86,14 @@ function restore(form, fields) {
 const isDone = document.querySelector("#toasts .toast") !== null;
 // Nor is there need of what was kept where the form is shown again with it.
 const shown = new Set([...document.querySelectorAll("form[data-keep][data-typed]")].map(address));
-if (person) {
-  const all = read();
-  for (const [key, it] of Object.entries(all)) {
-    if (it.isSent && (isDone || shown.has(key))) delete all[key];
-    else it.isSent = false;
-  }
-  write(all);
-  for (const form of document.querySelectorAll("form[data-keep]:not([data-typed])")) {
-    if (address(form) in all) restore(form, all[address(form)].fields);
-  }
+const all = read();
+for (const [key, it] of Object.entries(all)) {
+  if (it.isSent && (isDone || shown.has(key))) delete all[key];
+  else it.isSent = false;
+}
+write(all);
+for (const form of document.querySelectorAll("form[data-keep]:not([data-typed])")) {
+  if (address(form) in all) restore(form, all[address(form)].fields);
 }
 
 document.querySelector("form.sign-out")?.addEventListener("submit", () => sessionStorage.removeItem(KEPT));

@@ -123,8 +123,10 @@ async fn page(
 
 fn found(visitor: &Visitor, asked: &Asked, keys: &Keys) -> Markup {
     if keys.data.is_empty() {
-        let command =
-            format!("millrace keys create --workspace {} --scopes '*'", view::shell_quoted(visitor.workspace_name()));
+        let command = format!(
+            "millrace keys create --workspace {} --scopes '*'",
+            view::shell_quoted(visitor.workspace_name())
+        );
         return view::empty(
             "No keys yet",
             &html! {

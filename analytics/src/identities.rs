@@ -17,7 +17,7 @@ pub struct IdentityRow {
     pub kind: String,
     /// The identifier as it was sent.
     pub id: String,
-    /// Internal id of the profile.
+    /// Internal id of the profile; empty where it was removed from its profile.
     pub user_id: String,
     /// Whether an anonymous id also stands for the profile as the `userId` of events.
     pub names_users: bool,

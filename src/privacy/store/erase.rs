@@ -252,6 +252,10 @@ const BY_USER: &[&str] = &[
          state = case when state in ('pending', 'running') then 'failed' else state end,
          failure = case when state in ('pending', 'running') then 'the person was erased' else failure end
      where workspace_id = $1 and user_id = any($2) and type = 'export'",
+    // Who removed identifiers stays known, and not from whom.
+    "update audit_log set object_id = ''
+     where workspace_id = $1 and object_kind = 'user'
+         and object_id in (select encode(id, 'hex') from unnest($2::bytea[]) as id)",
     // How far retention came. It begins again.
     "update retention_task set workspace_id = null, campaign_id = null, user_id = null, entry = null
      where workspace_id = $1 and user_id = any($2)",
@@ -272,6 +276,10 @@ const BY_IDENTIFIER: &[&str] = &[
              select from users u
              where u.workspace_id = $1 and u.deleted_at is null
                  and (u.email = i.value or u.phone_normal = i.value))",
+    // What was removed from another profile has none, and may be one of theirs.
+    "delete from identity d using privacy_identifier i
+     where i.workspace_id = $1 and i.request_id = any($2) and d.workspace_id = $1
+         and d.type in ('anonymous', 'alias') and d.id = i.value and d.user_id is null",
     // Quoted, since a short id may be a part of many texts.
     "delete from rejected_event e using privacy_identifier i
      where i.workspace_id = $1 and i.request_id = any($2) and e.workspace_id = $1

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 /// Tables with rows of people. Each is locked while it is written.
 pub(crate) const TABLES: &[&str] = &[
+    "audit_log",
     "campaign_entry",
     "campaign_exposure",
     "campaign_received",

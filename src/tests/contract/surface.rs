@@ -75,6 +75,7 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("PUT", "/users/{userId}", "", json!({"phone": "1"}), "users:write"),
         ("GET", "/users/{userId}/events", "", none.clone(), "users:read"),
         ("GET", "/users/{userId}/identities", "", none.clone(), "users:read"),
+        ("DELETE", "/users/{userId}/identities", "", json!({"ids": ["unknown"]}), "users:write"),
         ("GET", "/users/{userId}/devices", "", none.clone(), "users:read"),
         ("GET", "/users/{userId}/messages", "", none.clone(), "users:read"),
         (

@@ -1,12 +1,12 @@
 //! Whose an event is, asked in every way: one definition, so one answer.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use audience::{AudienceState, model::AudienceQuery, ops as audiences};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{alias, events_of, link, link_publicly, merge, track, user};
+use super::{alias, events_of, link, link_publicly, merge, remove, track, until_mirrored, user};
 use crate::{
     export::fixture::rows,
     kit::{Workspace, server},
@@ -60,7 +60,15 @@ async fn people(workspace: &Workspace) -> People {
     link_publicly(workspace, RANDOM, &people.id("ann")).await;
     link(workspace, "anon-gone", &people.id("gone")).await;
     alias(workspace, "ann", "annie").await;
+    alias(workspace, "ann", "anna").await;
     merge(workspace, "carl", "bob").await;
+    link(workspace, "anon-off", &people.id("ann")).await;
+    link(workspace, "anon-moved", &people.id("ann")).await;
+    link_publicly(workspace, "anon-public", &people.id("bob")).await;
+    let ids = json!({"ids": ["anon-off", "anon-moved", "anna"]});
+    assert_eq!(remove(workspace, "ann", &ids).await, 3);
+    assert_eq!(remove(workspace, "carl", &json!({"linkedBy": "sdkKey"})).await, 1);
+    link(workspace, "anon-moved", &people.id("bob")).await;
     let deletion = workspace.api.request(Method::DELETE, &format!("/users/{}", people.id("gone")));
     workspace.api.send(deletion, 204).await;
     people
@@ -96,12 +104,20 @@ fn cases(people: &People) -> Vec<Case> {
         case(json!({"anonymousId": "anon-9"}), &[], "anon-9"),
         // An anonymous id of a deleted profile is free again.
         case(json!({"anonymousId": "anon-gone"}), &[], "anon-gone"),
+        // What was removed is of no one, or of whom it was linked to afterwards.
+        case(json!({"anonymousId": "anon-off"}), &[], "anon-off"),
+        case(json!({"userId": "anon-off"}), &[], "anon-off"),
+        case(json!({"userId": "anna"}), &[], "anna"),
+        case(json!({"serviceUserId": UNKNOWN, "userId": "anna"}), &[], "anna"),
+        case(json!({"anonymousId": "anon-public"}), &[], "anon-public"),
+        case(json!({"anonymousId": "anon-moved"}), &["bob"], "bob"),
+        case(json!({"userId": "anon-moved"}), &["bob"], "bob"),
         case(json!({"userAlias": {"aliasLabel": "crm", "aliasName": "42"}}), &[], "42"),
     ]
 }
 
 /// The internal ids of those who performed an event, so often.
-async fn performers(
+pub(super) async fn performers(
     workspace: &Workspace,
     name: &str,
     count: Value,
@@ -141,14 +157,7 @@ async fn all_who_ask_agree_whose_an_event_is() {
         })
         .collect();
     track(&workspace, &events, events.len()).await;
-    let id = workspace.id;
-    let is_copied = server()
-        .with(move |app| async move {
-            let max = Duration::from_mins(2);
-            people_mirror::ops::wait_for_mirror(app.services().db(), id, max).await.unwrap()
-        })
-        .await;
-    assert!(is_copied);
+    until_mirrored(workspace.id).await;
 
     // The reference: events by profile.
     for name in ["ann", "bob", "dora"] {

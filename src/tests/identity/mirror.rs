@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{Wish, alias, link_all, merge, profile};
+use super::{Wish, alias, link, link_all, merge, profile, remove};
 use crate::kit::{Client, Workspace, eventually, server};
 
-/// Type, identifier and internal id of the profile.
+/// Type, identifier and internal id of the profile; empty where it was removed.
 type Row = (String, String, String);
 
 async fn copied(workspace: Uuid) -> BTreeSet<Row> {
@@ -25,7 +26,7 @@ async fn copied(workspace: Uuid) -> BTreeSet<Row> {
 async fn stored(workspace: Uuid) -> BTreeSet<Row> {
     let (db, sql) = (
         server().db(),
-        "select type, id, encode(user_id, 'hex') from identity where workspace_id = $1",
+        "select type, id, coalesce(encode(user_id, 'hex'), '') from identity where workspace_id = $1",
     );
     server()
         .on(async move {
@@ -35,7 +36,7 @@ async fn stored(workspace: Uuid) -> BTreeSet<Row> {
         .await
 }
 
-async fn until_copied(workspace: Uuid, count: usize) {
+pub(super) async fn until_copied(workspace: Uuid, count: usize) {
     let stored = stored(workspace).await;
     assert_eq!(stored.len(), count);
     eventually("the identifiers are copied", || async {
@@ -61,6 +62,25 @@ async fn clickhouse_has_every_link_and_where_merges_moved_it() {
 
     let metrics = Client::new(&server().admin_url, None).get("/metrics", 200).await.text;
     assert!(metrics.contains("millrace_identity_mirror_lag_seconds"), "{metrics}");
+}
+
+#[tokio::test]
+async fn clickhouse_learns_what_was_removed_and_linked_again() {
+    let workspace = Workspace::new().await;
+    let id = workspace.id.uuid();
+    let (ann, bob) = (profile(&workspace, "ann").await, profile(&workspace, "bob").await);
+    link_all(workspace.id, (0..150).map(|n| Wish::new(&format!("a{n}"), &ann)).collect()).await;
+    alias(&workspace, "ann", "anna").await;
+    until_copied(id, 151).await;
+    let mut ids: Vec<String> = (0..149).map(|n| format!("a{n}")).collect();
+    ids.push("anna".to_owned());
+    assert_eq!(remove(&workspace, &ann, &json!({"ids": ids})).await, 150);
+    until_copied(id, 151).await;
+    let led = copied(id).await.into_iter().filter(|(_, _, user)| !user.is_empty());
+    assert_eq!(led.collect::<Vec<_>>(), [("anonymous".to_owned(), "a149".to_owned(), ann.clone())]);
+    link(&workspace, "a0", &bob).await;
+    link(&workspace, "a1", &ann).await;
+    until_copied(id, 151).await;
 }
 
 /// The queue has a row of 50 versions, and 50 of 100. The row that reaches 5,000 belongs to the page, which is then more than

@@ -10,6 +10,10 @@ mod merges;
 mod mirror;
 mod races;
 mod reads;
+mod removal_races;
+mod removals;
+
+use std::time::Duration;
 
 use contacts::{consent, users::ops::upsert::WriteContext};
 use identity::{
@@ -18,10 +22,11 @@ use identity::{
 };
 use kernel::WorkspaceId;
 use millrace::app::App;
+use reqwest::Method;
 use serde_json::{Value, json};
 use web::{audit::Origin, http::Requester};
 
-use crate::kit::{Workspace, eventually, server};
+use crate::kit::{Answer, Client, Workspace, eventually, server};
 
 /// Creates a profile and returns its internal id.
 async fn profile(workspace: &Workspace, external: &str) -> String {
@@ -81,6 +86,7 @@ async fn link_all(workspace: WorkspaceId, wishes: Vec<Wish>) -> Vec<Linked> {
                 source: LinkSource::Identify,
                 at: context.now,
                 trust: wish.trust,
+                applied_at: None,
             })
             .collect();
         ops::link(context, &links).await.unwrap()
@@ -119,6 +125,28 @@ pub(crate) async fn alias(workspace: &Workspace, previous: &str, user: &str) -> 
 pub(crate) async fn merge(workspace: &Workspace, from: &str, into: &str) -> Value {
     let body = json!({"from": from, "into": into});
     workspace.api.post("/users/merge", &body, 200).await.json()
+}
+
+/// Asks to remove identifiers of a profile.
+async fn removal(api: &Client, id: &str, body: &Value, expected: u16) -> Answer {
+    let request = api.request(Method::DELETE, &format!("/users/{id}/identities"));
+    api.send(request.json(body), expected).await
+}
+
+/// Removes identifiers of a profile, and says how many it lost.
+pub(crate) async fn remove(workspace: &Workspace, id: &str, body: &Value) -> u64 {
+    removal(&workspace.api, id, body, 200).await.json()["removed"].as_u64().unwrap()
+}
+
+/// Waits until all changes of a workspace's profiles and identifiers are copied to ClickHouse.
+async fn until_mirrored(workspace: WorkspaceId) {
+    let is_copied = server()
+        .with(move |app| async move {
+            let (db, max) = (app.services().db(), Duration::from_mins(2));
+            people_mirror::ops::wait_for_mirror(db, workspace, max).await.unwrap()
+        })
+        .await;
+    assert!(is_copied);
 }
 
 /// The identifiers of a profile besides its own, as `type:id`, in alphabetical order.

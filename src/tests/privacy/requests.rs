@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ended, erase, request, workspace};
-use crate::kit::{eventually, unique};
+use crate::kit::{Client, eventually, unique};
 
 #[tokio::test]
 async fn a_request_names_one_person_by_one_identifier() {
@@ -130,4 +130,49 @@ async fn a_second_request_joins_the_open_one_and_one_that_differs_is_refused() {
         (total == Some(0)).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_was_removed_from_others_and_who_it_was_removed_from_are_erased() {
+    let workspace = workspace().await;
+    let api = &workspace.api;
+    let (ann, bob) = (unique("ann"), unique("bob"));
+    let mut ids = Vec::new();
+    for external in [&ann, &bob] {
+        let made = api.post("/users", &json!({"externalId": external}), 201).await.json();
+        ids.push(made["id"].as_str().unwrap().to_owned());
+    }
+    // Links of the other's id, and their removal.
+    let (key, _) = workspace.server.key(&workspace.name, "events:write,users:write").await;
+    let call = json!({"batch": [{"type": "identify", "userId": ann, "anonymousId": bob}]});
+    let anyone = Client::new(&workspace.server.url, None);
+    let batch = anyone.request(reqwest::Method::POST, "/v1/batch").basic_auth(key, Some(""));
+    anyone.send(batch.json(&call), 200).await;
+    eventually("the id is linked", || async {
+        let found = api.get(format!("/users/{ann}/identities"), 200).await.json();
+        (found["data"].as_array().unwrap().len() == 3).then_some(())
+    })
+    .await;
+    let remove = api.request(reqwest::Method::DELETE, &format!("/users/{ann}/identities"));
+    let removed = api.send(remove.json(&json!({"ids": [bob]})), 200).await.json();
+    assert_eq!(removed, json!({"removed": 1}));
+    let object = async || {
+        let audit = api.get("/audit?action=user.identities_removed", 200).await.json();
+        audit["data"][0]["object"]["id"].clone()
+    };
+    assert_eq!(object().await, json!(ids[0]));
+    let mut requests = Vec::new();
+    for external in [&ann, &bob] {
+        requests.push(request(api, &json!({"type": "erase", "externalId": external})).await);
+    }
+    for id in &requests {
+        assert_eq!(ended(api, id).await["state"], "done");
+    }
+    let (db, id, text) = (workspace.server.db(), workspace.id.uuid(), bob.clone());
+    let count = async move {
+        let sql = "select count(*) from identity where workspace_id = $1 and id = $2";
+        sqlx::query_scalar::<_, i64>(sql).bind(id).bind(text).fetch_one(&db).await.unwrap()
+    };
+    assert_eq!(workspace.server.on(count).await, 0);
+    assert_eq!(object().await, json!(""));
 }

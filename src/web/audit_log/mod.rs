@@ -1,4 +1,4 @@
-//! The audit log: who changed the settings of a workspace. Every change adds an entry in its own transaction.
+//! The audit log: who changed the settings of a workspace, or whose identifiers. Every change adds an entry in its own transaction.
 //!
 //! The history of consent has entries of its own: see [`crate::audit`].
 
@@ -48,6 +48,8 @@ pub enum Change {
     MemberDeleted,
     /// A session of the console was ended by another person.
     SessionRevoked,
+    /// Identifiers were removed from a profile.
+    IdentitiesRemoved,
     /// It was requested to erase or export a person.
     PrivacyRequested,
     /// A list was created.
@@ -78,6 +80,7 @@ impl Change {
         ("member.invited", Self::MemberInvited),
         ("member.deleted", Self::MemberDeleted),
         ("session.revoked", Self::SessionRevoked),
+        ("user.identities_removed", Self::IdentitiesRemoved),
         ("privacy.requested", Self::PrivacyRequested),
         ("list.created", Self::ListCreated),
         ("list.changed", Self::ListChanged),
@@ -103,6 +106,7 @@ impl Change {
             | Self::MemberInvited
             | Self::MemberDeleted => "member",
             Self::SessionRevoked => "session",
+            Self::IdentitiesRemoved => "user",
             Self::PrivacyRequested => "privacy_request",
             Self::ListCreated | Self::ListChanged | Self::ListArchived | Self::ListRestored => {
                 "list"

@@ -5,6 +5,7 @@ mod campaigns;
 mod consent;
 mod edit;
 mod frame;
+mod identifiers;
 mod list;
 mod privacy;
 mod profile;
@@ -32,6 +33,11 @@ pub(super) fn routes() -> Router<ConsoleState> {
         .route("/console/people/{userId}/edit", post(edit::save))
         .route("/console/people/{userId}/consent", post(consent::save))
         .route("/console/people/{userId}/clear-bounce", post(consent::clear_bounce))
+        .route("/console/people/{userId}/identifiers/remove", post(identifiers::remove))
+        .route(
+            "/console/people/{userId}/identifiers/remove-linked",
+            post(identifiers::remove_linked),
+        )
         .route("/console/people/{userId}/delete", post(profile::delete))
         .route("/console/people/{userId}/export", post(privacy::export))
         .route("/console/people/{userId}/erase", post(privacy::erase))

@@ -8,7 +8,9 @@ use http::{Method, StatusCode};
 use kernel::Timestamp;
 use serde::Deserialize;
 
-use super::{ENTRY, Profile, campaigns, consent, edit, frame, privacy, tabs, timeline};
+use super::{
+    ENTRY, Profile, campaigns, consent, edit, frame, identifiers, privacy, tabs, timeline,
+};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -56,7 +58,10 @@ pub(super) async fn show(
             consent::tab(&visitor, &profile, &asked).await
         }
         "campaigns" => campaigns::tab(&visitor, &profile, &asked.q).await,
-        "identifiers" => tabs::identifiers(&visitor, &profile).await,
+        "identifiers" => {
+            let removal = identifiers::forms(&visitor, &profile, None);
+            tabs::identifiers(&visitor, &profile, &removal).await
+        }
         "privacy" => privacy::tab(&visitor, &profile),
         "edit" => edit::tab(&visitor, &profile, None, None),
         _ => {

@@ -48,8 +48,8 @@ struct Identity {
     linked_at: Timestamp,
 }
 
-/// Every identifier of the person, and the devices.
-pub(super) async fn identifiers(visitor: &Visitor, profile: &Profile) -> Markup {
+/// Every identifier of the person, the forms that remove some, and the devices.
+pub(super) async fn identifiers(visitor: &Visitor, profile: &Profile, removal: &Markup) -> Markup {
     let identities = visitor.get(path(["users", &profile.id, "identities"])).read();
     let devices = visitor.get(path(["users", &profile.id, "devices"])).read();
     let (identities, devices) = future::join(identities, devices).await;
@@ -60,6 +60,7 @@ pub(super) async fn identifiers(visitor: &Visitor, profile: &Profile) -> Markup 
             Ok(identities) => (view::card("Identifiers", &linked(visitor, identities))),
             Err(failure) => (failure.card("Identifiers")),
         }
+        (removal)
         @match &devices {
             Ok(devices) => (view::card("Devices", &registered(visitor, devices))),
             Err(failure) => (failure.card("Devices")),

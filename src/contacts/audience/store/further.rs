@@ -17,7 +17,7 @@ pub(crate) async fn identifiers(
 ) -> Result<HashMap<UserId, PersonIds>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
-        r#"select i.user_id, i.type as kind, i.id,
+        r#"select i.user_id as "user_id!", i.type as kind, i.id,
              (i.type <> 'anonymous' or i.names_users and not exists (
                  select from users u
                  where u.workspace_id = $1 and u.external_id = i.id

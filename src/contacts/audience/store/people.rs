@@ -73,11 +73,12 @@ pub(crate) async fn add_linked(
              select i.user_id
              from tokens t
              join identity i on i.workspace_id = $1 and i.id = t.token and i.type in ('external', 'alias')
+                 and i.user_id is not null
              union
              select i.user_id
              from tokens t
              join identity i on i.workspace_id = $1 and i.id = t.token and i.type = 'anonymous'
-                 and i.names_users
+                 and i.names_users and i.user_id is not null
              left join users u on u.workspace_id = $1 and u.external_id = t.token
                  and (u.deleted_at is null or u.keeps_external_id)
              where u.id is null
@@ -85,6 +86,7 @@ pub(crate) async fn add_linked(
              select i.user_id
              from audience_people p cross join lateral unnest(p.anonymous) as t (id)
              join identity i on i.workspace_id = $1 and i.id = t.id and i.type = 'anonymous'
+                 and i.user_id is not null
              where p.filter = $2
              union
              select u.merged_into
@@ -175,11 +177,12 @@ pub(crate) async fn count_by_profile(
              select n.number, n.times, i.user_id
              from named n
              join identity i on i.workspace_id = $1 and i.id = n.token and i.type in ('external', 'alias')
+                 and i.user_id is not null
              union
              select n.number, n.times, i.user_id
              from named n
              join identity i on i.workspace_id = $1 and i.id = n.token and i.type = 'anonymous'
-                 and i.names_users
+                 and i.names_users and i.user_id is not null
              left join users u on u.workspace_id = $1 and u.external_id = n.token
                  and (u.deleted_at is null or u.keeps_external_id)
              where u.id is null
@@ -187,6 +190,7 @@ pub(crate) async fn count_by_profile(
              select t.number, t.times, i.user_id
              from tracked t
              join identity i on i.workspace_id = $1 and i.id = t.anonymous and i.type = 'anonymous'
+                 and i.user_id is not null
          )
          insert into audience_people (filter, ids)
          select $2, array_agg(id)

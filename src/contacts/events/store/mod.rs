@@ -103,7 +103,7 @@ pub(super) async fn linked(
     anonymous: &[String],
 ) -> Result<LinkedProfiles> {
     let rows = sqlx::query!(
-        r#"select wish.id as "id!", wish.is_user as "is_user!", i.user_id, u.external_id,
+        r#"select wish.id as "id!", wish.is_user as "is_user!", i.user_id as "user_id!", u.external_id,
              u.deleted_at is null as "is_active!"
          from (
              select id, true as is_user from unnest($2::text[]) as id
@@ -113,7 +113,7 @@ pub(super) async fn linked(
          cross join lateral (
              select i.user_id
              from identity i
-             where i.workspace_id = $1 and i.id = wish.id
+             where i.workspace_id = $1 and i.id = wish.id and i.user_id is not null
                  and i.type = any(case when wish.is_user
                      then array['external', 'internal', 'alias', 'anonymous'] else array['anonymous'] end)
                  and (i.names_users or not wish.is_user)

@@ -16,6 +16,8 @@ pub const IDENTIFIER_CHARS_MAX: usize = 255;
 const RANDOM_DIGITS_MIN: usize = 32;
 /// Links of one call.
 pub const LINKS_MAX: usize = 10_000;
+/// Identifiers that one call removes by their names: all that a profile can have.
+pub const REMOVED_MAX: usize = IDENTIFIERS_MAX;
 
 /// What an identifier is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
@@ -101,6 +103,8 @@ pub struct Link<'l> {
     pub at: Timestamp,
     /// What its caller is trusted with.
     pub trust: Trust,
+    /// When its call was applied, where it was before: what was removed since then is not linked again.
+    pub applied_at: Option<Timestamp>,
 }
 
 impl Link<'_> {
@@ -132,6 +136,8 @@ pub enum Linked {
     Full,
     /// Likewise, or it has [`PUBLIC_LINKS_MAX`] that public keys linked, as this one would be.
     PublicFull,
+    /// Its call was applied before, and it was removed from its profile after that.
+    Removed,
     /// There is no such active profile.
     NoProfile,
     /// It is empty, has more than [`IDENTIFIER_CHARS_MAX`] characters, or has a NUL character.
@@ -156,6 +162,7 @@ impl Linked {
             Self::Known => "known",
             Self::OfAnother(_) => "of_another",
             Self::Full | Self::PublicFull => "full",
+            Self::Removed => "removed",
             Self::NoProfile => "no_profile",
             Self::Unusable => "unusable",
         }
@@ -175,6 +182,9 @@ impl fmt::Display for Linked {
                 f,
                 "the profile has {IDENTIFIERS_MAX} identifiers, or {PUBLIC_LINKS_MAX} that SDK keys linked, the most it may have"
             ),
+            Self::Removed => {
+                f.write_str("anonymousId was removed from its profile after this call")
+            }
             Self::NoProfile => f.write_str("no active profile has this id"),
             Self::Unusable => write!(
                 f,
@@ -261,6 +271,15 @@ pub struct Merged {
     pub survivor: UserId,
     /// Whether they were two profiles before.
     pub is_new: bool,
+}
+
+/// Which identifiers a profile is to lose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removal {
+    /// Those of these anonymous ids and aliases that it has.
+    Ids(Vec<String>),
+    /// Every anonymous id that an SDK key linked to it.
+    LinkedBySdkKeys,
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ async fn linked(
         created(context, alias.user).await?
     };
     let (source, at) = (LinkSource::Alias, context.now);
-    let link = Link { anonymous_id: alias.previous, user, source, at, trust };
+    let link = Link { anonymous_id: alias.previous, user, source, at, trust, applied_at: None };
     let outcomes = link::link(context, &[link]).await?;
     let linked = outcomes.into_iter().next();
     let linked = linked.ok_or_else(|| Error::internal("a link without an outcome"))?;

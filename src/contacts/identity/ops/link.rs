@@ -3,17 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use contacts::users::ops::upsert::WriteContext;
-use kernel::{Error, Result, UserId};
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use sqlx::PgConnection;
 use web::db;
 
 use super::locked::locked;
 use crate::{
     model::{LINKS_MAX, Link, Linked, Trust, is_usable},
-    store::links,
+    store::{links, remove},
 };
 
 /// Links anonymous ids to profiles, in their order, and returns the outcome of each. The first link of an anonymous id
-/// stays, so linking again changes nothing.
+/// stays, so linking again changes nothing. One that was removed is linked again, but not by a call that was applied before.
 ///
 /// # Errors
 /// When the store fails, or for more than [`LINKS_MAX`] links.
@@ -52,10 +53,12 @@ async fn attempt(context: WriteContext<'_>, wanted: &[Link<'_>]) -> Result<Vec<L
     }
     let mut tx = context.db.begin().await?;
     outcomes.survivors = locked(&mut tx, workspace, &users).await?;
+    outcomes.removed = removed(&mut tx, workspace, wanted).await?;
     let possible: Vec<Link<'_>> = wanted
         .iter()
         .filter_map(|link| Some(Link { user: *outcomes.survivors.get(&link.user)?, ..*link }))
         .filter(|link| !outcomes.owners.contains_key(link.anonymous_id))
+        .filter(|link| !outcomes.is_removed(link))
         .collect();
     if !possible.is_empty() {
         let new = links::insert(&mut tx, workspace, &possible).await?;
@@ -70,12 +73,27 @@ async fn attempt(context: WriteContext<'_>, wanted: &[Link<'_>]) -> Result<Vec<L
     Ok(wanted.iter().map(|link| outcomes.of(link)).collect())
 }
 
+/// When those of the anonymous ids were removed that calls of before would link again.
+async fn removed(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    wanted: &[Link<'_>],
+) -> Result<HashMap<String, Timestamp>> {
+    let again = wanted.iter().filter(|link| link.applied_at.is_some());
+    let ids: Vec<&str> = again.map(|link| link.anonymous_id).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    remove::removed_at(tx, workspace, &ids).await
+}
+
 /// What is known after the links were written.
 #[derive(Debug, Default)]
 struct Outcomes {
     survivors: HashMap<UserId, UserId>,
     owners: HashMap<String, UserId>,
     new: HashSet<String>,
+    removed: HashMap<String, Timestamp>,
 }
 
 impl Outcomes {
@@ -87,10 +105,17 @@ impl Outcomes {
         self.new = new;
     }
 
+    /// Whether the anonymous id was removed after the call of the link was applied.
+    fn is_removed(&self, link: &Link<'_>) -> bool {
+        let removed = self.removed.get(link.anonymous_id);
+        link.applied_at.zip(removed).is_some_and(|(applied, removed)| applied <= *removed)
+    }
+
     /// Of an anonymous id that is linked several times, the first is new.
     fn of(&mut self, link: &Link<'_>) -> Linked {
         let Some(user) = self.survivors.get(&link.user) else { return Linked::NoProfile };
         match self.owners.get(link.anonymous_id) {
+            None if self.is_removed(link) => Linked::Removed,
             None if link.trust == Trust::Public => Linked::PublicFull,
             None => Linked::Full,
             Some(owner) if owner != user => Linked::OfAnother(*owner),

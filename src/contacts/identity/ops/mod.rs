@@ -1,4 +1,4 @@
-//! Links, aliases and merges.
+//! Links, aliases and merges, and the removal of identifiers.
 
 mod alias;
 mod link;
@@ -6,8 +6,9 @@ mod locked;
 mod merge;
 pub mod mirror;
 mod old;
+mod remove;
 
-pub use self::{alias::alias, link::link, merge::merge, old::delete_old};
+pub use self::{alias::alias, link::link, merge::merge, old::delete_old, remove::remove};
 
 use std::collections::HashMap;
 

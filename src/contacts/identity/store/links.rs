@@ -15,10 +15,10 @@ pub(crate) async fn owners(
     anonymous_ids: &[&str],
 ) -> Result<HashMap<String, UserId>> {
     let rows = sqlx::query!(
-        "select i.id, i.user_id
-         from unnest($2::text[]) as wish (id)
-         join identity i on i.workspace_id = $1 and i.type = 'anonymous' and i.id = wish.id
-         join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null",
+        r#"select i.id, i.user_id as "user_id!"
+           from unnest($2::text[]) as wish (id)
+           join identity i on i.workspace_id = $1 and i.type = 'anonymous' and i.id = wish.id
+           join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null"#,
         workspace.uuid(),
         anonymous_ids as _,
     )
@@ -51,7 +51,7 @@ pub(crate) async fn lock(
 }
 
 /// Links anonymous ids to locked profiles, the first link of each, as far as the profiles have room. Returns the
-/// anonymous ids that were linked. A link to a deleted profile is replaced. Links of public keys have room for
+/// anonymous ids that were linked. A link to a deleted profile is replaced, and one that was removed. Links of public keys have room for
 /// [`PUBLIC_LINKS_MAX`].
 pub(crate) async fn insert(
     tx: &mut PgConnection,
@@ -103,7 +103,7 @@ pub(crate) async fn insert(
          on conflict (workspace_id, type, id) do update
          set user_id = excluded.user_id, linked_at = excluded.linked_at, source = excluded.source,
              is_public = excluded.is_public, names_users = excluded.names_users, version = default
-         where exists (
+         where identity.user_id is null or exists (
              select from users u
              where u.workspace_id = identity.workspace_id and u.id = identity.user_id
                  and u.deleted_at is not null and u.merged_into is null)
@@ -153,7 +153,7 @@ pub(crate) struct NewIdentity<'i> {
     pub(crate) at: Timestamp,
 }
 
-/// Adds an identifier to a locked profile. An identifier of a deleted profile moves.
+/// Adds an identifier to a locked profile. An identifier of a deleted profile, or of none, moves.
 pub(crate) async fn add(
     tx: &mut PgConnection,
     workspace: WorkspaceId,

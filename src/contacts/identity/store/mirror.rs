@@ -61,7 +61,10 @@ async fn of_versions(db: &PgPool, versions: &[i64]) -> Result<Vec<IdentityRow>> 
                 workspace: row.workspace_id,
                 kind: row.kind,
                 id: row.id,
-                user_id: user_id(&row.user_id)?.to_string(),
+                user_id: match &row.user_id {
+                    Some(id) => user_id(id)?.to_string(),
+                    None => String::new(),
+                },
                 names_users: row.names_users,
                 version: row.version.unsigned_abs(),
             })

@@ -5,6 +5,7 @@ pub(super) mod merge;
 pub(super) mod mirror;
 pub(super) mod old;
 pub(super) mod read;
+pub(super) mod remove;
 pub(super) mod values;
 
 use kernel::{Result, UserId};

@@ -58,14 +58,14 @@ pub(crate) async fn linked_users(
     ids: &[&str],
 ) -> Result<HashMap<String, UserId>> {
     let rows = sqlx::query!(
-        "select i.id, i.user_id
-         from unnest($2::text[]) as wish (id)
-         join identity i on i.workspace_id = $1 and i.type = 'anonymous' and i.id = wish.id and i.names_users
-         join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null
-         where not exists (
-             select from users named
-             where named.workspace_id = $1 and named.external_id = wish.id
-                 and (named.deleted_at is null or named.keeps_external_id))",
+        r#"select i.id, i.user_id as "user_id!"
+           from unnest($2::text[]) as wish (id)
+           join identity i on i.workspace_id = $1 and i.type = 'anonymous' and i.id = wish.id and i.names_users
+           join users u on u.workspace_id = $1 and u.id = i.user_id and u.deleted_at is null
+           where not exists (
+               select from users named
+               where named.workspace_id = $1 and named.external_id = wish.id
+                   and (named.deleted_at is null or named.keeps_external_id))"#,
         workspace.uuid(),
         ids as _,
     )

@@ -1,6 +1,6 @@
 //! Keys of calls that changed a profile, and what else is needed to apply calls.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use kernel::{OrganizationId, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
@@ -12,7 +12,7 @@ const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 /// Keys deleted by one statement.
 const FORGOTTEN_MAX: i64 = 10_000;
 
-/// Those of the keys whose calls were applied.
+/// Those of the keys whose calls were applied, and when.
 ///
 /// # Errors
 /// When the store fails.
@@ -20,7 +20,7 @@ pub async fn known(
     db: &PgPool,
     workspace: WorkspaceId,
     keys: &[CallKey],
-) -> Result<HashSet<CallKey>> {
+) -> Result<HashMap<CallKey, Timestamp>> {
     store::calls::known(db, workspace, keys).await
 }
 

@@ -1,30 +1,33 @@
 //! The SQL of the keys of calls that changed a profile.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use kernel::{OrganizationId, Result, UserId, WorkspaceId};
+use kernel::{OrganizationId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
 use super::{bytes_of, user_id};
 use crate::users::model::CallKey;
 
-/// Those of the keys that are stored.
+/// Those of the keys that are stored, and when their calls were applied.
 pub(in crate::users) async fn known(
     db: &PgPool,
     workspace: WorkspaceId,
     keys: &[CallKey],
-) -> Result<HashSet<CallKey>> {
+) -> Result<HashMap<CallKey, Timestamp>> {
     let keys = bytes(keys);
-    let rows = sqlx::query_scalar!(
-        "select key from profile_call where workspace_id = $1 and key = any($2)",
+    let rows = sqlx::query!(
+        "select key, applied_at from profile_call where workspace_id = $1 and key = any($2)",
         workspace.uuid(),
         &keys,
     )
     .fetch_all(db)
     .await?;
-    rows.iter()
-        .map(|key| Ok(CallKey(key.as_slice().try_into().map_err(anyhow::Error::from)?)))
+    rows.into_iter()
+        .map(|row| {
+            let key = row.key.as_slice().try_into().map_err(anyhow::Error::from)?;
+            Ok((CallKey(key), row.applied_at.into()))
+        })
         .collect()
 }
 

@@ -56,15 +56,15 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
         return true;
     };
     let (repeated, others): (Vec<_>, Vec<_>) =
-        calls.iter().zip(&keys).partition(|(_, key)| known.contains(*key));
+        calls.iter().zip(&keys).partition(|(_, key)| known.contains_key(*key));
     let mut seen = HashSet::new();
     let fresh: Vec<&ProfileCall<'_>> =
         others.iter().filter(|(_, key)| seen.insert(**key)).map(|(call, _)| *call).collect();
     count("repeated", (calls.len() - fresh.len()) as u64);
-    let links: Vec<&ProfileCall<'_>> = repeated
+    let links: Vec<AppliedCall<'_>> = repeated
         .into_iter()
-        .map(|(call, _)| call)
-        .filter(|call| !call.anonymous_id.is_empty())
+        .filter(|(call, _)| !call.anonymous_id.is_empty())
+        .filter_map(|(call, key)| Some(AppliedCall { call: *call, at: *known.get(key)? }))
         .collect();
     if !links.is_empty() {
         retried(workspace, || link_again(app, workspace, &links)).await;
@@ -257,6 +257,15 @@ struct Outcomes<'c> {
 struct WantedLink<'c> {
     call: ProfileCall<'c>,
     user: UserId,
+    /// When the call was applied, where it was before.
+    applied_at: Option<Timestamp>,
+}
+
+/// A call that was applied before, and when.
+#[derive(Debug, Clone, Copy)]
+struct AppliedCall<'c> {
+    call: ProfileCall<'c>,
+    at: Timestamp,
 }
 
 impl<'c> Outcomes<'c> {
@@ -295,7 +304,7 @@ impl<'c> Outcomes<'c> {
     /// Wants the anonymous ids of these calls linked to their profile.
     fn link(&mut self, calls: &[ProfileCall<'c>], user: UserId) {
         let with_ids = calls.iter().filter(|call| !call.anonymous_id.is_empty());
-        self.links.extend(with_ids.map(|call| WantedLink { call: *call, user }));
+        self.links.extend(with_ids.map(|call| WantedLink { call: *call, user, applied_at: None }));
     }
 
     /// Sorts links as the calls of these changes are: the first link of an anonymous id counts.
@@ -379,12 +388,13 @@ async fn linked<'c>(
 ) -> Result<Vec<Refusal<'c>>> {
     let links: Vec<Link<'_>> = wanted
         .iter()
-        .map(|WantedLink { call, user }| Link {
+        .map(|WantedLink { call, user, applied_at }| Link {
             anonymous_id: call.anonymous_id,
             user: *user,
             source: LinkSource::Identify,
             at: Timestamp::from_millis(call.timestamp_ms),
             trust: trust(call),
+            applied_at: *applied_at,
         })
         .collect();
     let outcomes = identities::link(context, &links).await?;
@@ -397,17 +407,18 @@ fn no_room<'c>(call: &ProfileCall<'c>, linked: Linked) -> Refusal<'c> {
     Refusal { call: *call, reason: format!("{name} is not linked: {linked}") }
 }
 
-/// Links of calls that were applied before: the process may have ended between a change and its links.
+/// Links of calls that were applied before: the process may have ended between a change and its links. What was removed from
+/// its profile since then stays removed.
 async fn link_again(
     app: &Services,
     workspace: WorkspaceId,
-    calls: &[&ProfileCall<'_>],
+    calls: &[AppliedCall<'_>],
 ) -> Result<()> {
     let Some(context) = context(app, workspace).await? else { return Ok(()) };
     let mut links = Vec::with_capacity(calls.len());
-    for call in calls {
+    for AppliedCall { call, at } in calls {
         let user = identities::profile_of(context.db, workspace, call.user_id).await?;
-        links.extend(user.map(|user| WantedLink { call: **call, user }));
+        links.extend(user.map(|user| WantedLink { call: *call, user, applied_at: Some(*at) }));
     }
     let refusals = linked(context, &links).await?;
     refusals::list(app, workspace, &refusals).await

@@ -375,3 +375,40 @@ async fn an_anonymous_id_is_linked_although_the_traits_have_no_room() {
     assert_eq!((&bob["attributes"], &bob["email"]), (&json!({}), &Value::Null));
     identities(&workspace, "ann", 6).await;
 }
+
+#[tokio::test]
+async fn a_flood_of_links_is_removed_and_only_later_calls_link_again() {
+    let workspace = Workspace::new().await;
+    let (server_key, app) =
+        (Sender::of(&workspace, "events:write,users:write").await, Sender::app(&workspace).await);
+    let flood: Vec<Value> = (0..500).map(|number| identify("ann", &format!("p{number}"))).collect();
+    app.batch(&flood).await;
+    applied(&workspace, &server_key).await;
+    identities(&workspace, "ann", 2 + 500).await;
+    app.batch(&[identify("ann", "browser")]).await;
+    refused(&workspace, 1).await;
+    server_key.batch(&[identify("ann", "of the server")]).await;
+    identities(&workspace, "ann", 2 + 501).await;
+    server_key.batch(&[json!({"type": "track", "event": "E", "anonymousId": "p1"})]).await;
+    events(&workspace, "ann", 1).await;
+
+    let remove = workspace.api.request(Method::DELETE, "/users/ann/identities");
+    let remove = remove.json(&json!({"linkedBy": "sdkKey"}));
+    assert_eq!(workspace.api.send(remove, 200).await.json(), json!({"removed": 500}));
+    events(&workspace, "ann", 0).await;
+    // Calls that come again were applied before the removal: what they linked stays removed, and no fault is listed.
+    app.batch(&flood).await;
+    applied(&workspace, &server_key).await;
+    identities(&workspace, "ann", 2 + 1).await;
+    let mut again = identify("ann", "browser");
+    again["messageId"] = json!("another call");
+    let mut of_flood = flood[1].clone();
+    of_flood["messageId"] = json!("a later call");
+    app.batch(&[again, of_flood]).await;
+    let ids = identities(&workspace, "ann", 2 + 3).await;
+    for id in ["browser", "p1"] {
+        assert!(ids.contains(&("anonymous".to_owned(), id.to_owned())), "{ids:?}");
+    }
+    events(&workspace, "ann", 1).await;
+    refused(&workspace, 1).await;
+}

@@ -6,4 +6,5 @@ pub(crate) const DATABASE: &str = "millrace";
 pub(crate) const VIEWS: [&str; 6] =
     ["campaigns", "events", "message_events", "messages", "orders", "people"];
 /// Views in place of tables of `system`.
-pub(crate) const SYSTEM_VIEWS: [&str; 4] = ["columns", "databases", "settings", "tables"];
+pub(crate) const SYSTEM_VIEWS: [&str; 5] =
+    ["columns", "databases", "settings", "table_functions", "tables"];

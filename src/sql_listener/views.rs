@@ -5,7 +5,7 @@ use analytics::{
     sql_access::{self, DEFINER_USER, ViewDatabases},
 };
 
-use crate::settings::Bounds;
+use crate::{settings::Bounds, statement::functions::TABLE_FUNCTIONS};
 
 const OF_MILLRACE: [&str; 6] = [
     include_str!("sql/campaigns.sql"),
@@ -15,10 +15,11 @@ const OF_MILLRACE: [&str; 6] = [
     include_str!("sql/orders.sql"),
     include_str!("sql/people.sql"),
 ];
-const OF_SYSTEM: [&str; 4] = [
+const OF_SYSTEM: [&str; 5] = [
     include_str!("sql/system_columns.sql"),
     include_str!("sql/system_databases.sql"),
     include_str!("sql/system_settings.sql"),
+    include_str!("sql/system_table_functions.sql"),
     include_str!("sql/system_tables.sql"),
 ];
 const PEOPLE_OF_EVENTS: &str = include_str!("sql/people_of_events.sql");
@@ -58,11 +59,13 @@ pub(crate) fn statements(place: &Location, bounds: &Bounds) -> Vec<String> {
         let view = view.replace("$people$", "").replace("$person$", "").replace("$resolved$", "");
         filled(&view, &databases.without_people, place)
     });
+    let table_functions = TABLE_FUNCTIONS.map(|name| format!("'{name}'")).join(", ");
     let system = OF_SYSTEM.map(without_comments).map(|view| {
         let view = view
             .replace("$changeable$", &bounds.changeable_in_sql())
             .replace("$least$", &bounds.least_in_sql())
-            .replace("$most$", &bounds.most_in_sql());
+            .replace("$most$", &bounds.most_in_sql())
+            .replace("$table_functions$", &table_functions);
         filled(&view, &databases.whole, place)
     });
     made.into_iter().chain(whole).chain(plain).chain(system).collect()

@@ -13,7 +13,7 @@ DEFINER = $definer$ SQL SECURITY DEFINER
 AS SELECT
     m.message_id AS message_id,
     nullIf(m.campaign_id, toUUID('00000000-0000-0000-0000-000000000000')) AS campaign_id,
-    if(merged.person != '', merged.person, m.user_id) AS person_id,
+    ifNull(if(merged.person != '', merged.person, m.user_id), '') AS person_id,
     m.type AS type,
     m.timestamp AS timestamp,
     m.url AS url,

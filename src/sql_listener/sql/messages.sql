@@ -23,10 +23,10 @@ AS WITH
 SELECT
     m.message_id AS message_id,
     nullIf(m.campaign_id, none) AS campaign_id,
-    if(merged.person != '', merged.person, m.user_id) AS person_id,
-    m.channel AS channel,
-    m.variant_id AS variant_id,
-    m.occurrence AS occurrence,
+    ifNull(if(merged.person != '', merged.person, m.user_id), '') AS person_id,
+    ifNull(m.channel, '') AS channel,
+    ifNull(m.variant_id, '') AS variant_id,
+    toUInt32(ifNull(m.occurrence, 0)) AS occurrence,
     multiIf(
         m.is_clicked, 'clicked',
         m.is_opened, 'opened',

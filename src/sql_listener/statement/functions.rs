@@ -32,7 +32,7 @@ const COMBINATORS: [&str; 16] = [
 const USUAL_NAMES: [&str; 6] = ["nested", "revision", "uptime", "user", "DATABASE", "SCHEMA"];
 
 /// The table functions that a statement may read from: they make numbers.
-pub(super) const TABLE_FUNCTIONS: [&str; 4] =
+pub(crate) const TABLE_FUNCTIONS: [&str; 4] =
     ["generateSeries", "generate_series", "numbers", "numbers_mt"];
 
 static CALLABLE: LazyLock<HashSet<String>> = LazyLock::new(|| lower(ORDINARY));

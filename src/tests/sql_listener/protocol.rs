@@ -233,6 +233,13 @@ async fn what_clients_ask_on_connecting_is_answered() {
         let count = sql.value(&format!("SELECT count() > 50 FROM system.{table}")).await;
         assert_eq!(count, "1", "{table}");
     }
+    // As Superset asks, for the names that it completes.
+    let callable = "SELECT name FROM system.functions UNION ALL SELECT name FROM system.table_functions LIMIT 10000";
+    let callable = row(callable).await.concat();
+    for name in ["toStartOfMonth", "uniqExact", "numbers"] {
+        assert!(callable.iter().any(|it| it == name), "{name}");
+    }
+    assert_eq!(sql.value("SELECT count() FROM system.table_functions").await, "4");
     assert_eq!(row("SELECT * FROM system.one").await, [["0"]]);
     assert_eq!(row("SELECT * FROM system.numbers LIMIT 2").await, [["0"], ["1"]]);
     assert_eq!(row("EXISTS TABLE millrace.events").await, [["1"]]);

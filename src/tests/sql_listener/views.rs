@@ -36,9 +36,11 @@ async fn every_view_has_its_columns_with_comments() {
         let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(names, expected, "{view}");
         assert!(rows.iter().all(|row| !row[4].is_empty()), "{view}: {rows:?}");
-        let header = sql.ask(&format!("SELECT * FROM {view} FORMAT TSVWithNames")).await;
-        let header: Vec<&str> = header.text.trim_end().split('\t').collect();
-        assert_eq!(header, expected, "{view}");
+        let header = sql.ask(&format!("SELECT * FROM {view} FORMAT TSVWithNamesAndTypes")).await;
+        let types = rows.iter().map(|row| row[1].as_str()).collect();
+        let header: Vec<Vec<&str>> =
+            header.text.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(header, [expected, types], "{view}");
     }
 }
 
@@ -141,4 +143,42 @@ async fn a_message_is_one_row_with_what_became_of_it_and_when() {
     let tests =
         "SELECT count() FROM message_events WHERE substring(toString(message_id), 8, 1) = '7'";
     assert_eq!(sql.value(tests).await, "0");
+}
+
+/// Settings of callers that hold within the views, too.
+const WITHIN_VIEWS: [&str; 5] = [
+    "aggregate_functions_null_for_empty",
+    "cast_keep_nullable",
+    "join_use_nulls",
+    "prefer_column_name_to_alias",
+    "transform_null_in",
+];
+
+#[tokio::test]
+async fn settings_of_a_caller_change_no_row_of_a_view() {
+    let workspace = Workspace::new().await;
+    let sql = Sql::of(&workspace).await;
+    store(workspace.id, MESSAGES).await;
+    let order = |id: &str, whose: &str| {
+        json!({
+            whose: "ann", "eventName": "Order Completed", "clientEventId": id,
+            "properties": {"orderId": id, "total": 7, "currency": "EUR"},
+        })
+    };
+    track(&workspace, &sql, vec![order("1", "userId"), order("2", "anonymousId")]).await;
+    for (view, _) in COLUMNS {
+        let statement = format!("SELECT * FROM {view} ORDER BY 1, 2, 3, 4");
+        let expected = sql.rows(&statement).await;
+        for setting in WITHIN_VIEWS {
+            let answer = sql.ask_with(&statement, &[(setting, "1")]).await;
+            assert_eq!(answer.status, 200, "{view}, {setting}: {}", answer.text);
+            let rows: Vec<Vec<&str>> =
+                answer.text.lines().map(|line| line.split('\t').collect()).collect();
+            assert_eq!(rows, expected, "{view}, {setting}");
+        }
+    }
+    // A caller's own joins have them.
+    let joined = "SELECT o.order_id, x.y FROM orders AS o LEFT JOIN (SELECT '1' AS id, 'a' AS y) AS x ON x.id = o.order_id \
+                  ORDER BY 1 SETTINGS join_use_nulls = 1";
+    assert_eq!(sql.rows(joined).await, [["1", "a"], ["2", "\\N"]]);
 }

@@ -3,7 +3,7 @@ DEFINER = $definer$ SQL SECURITY DEFINER
 AS SELECT
     'millrace' AS database,
     name,
-    toUUID('00000000-0000-0000-0000-000000000000') AS uuid,
+    reinterpret(MD5(name), 'UUID') AS uuid,
     'View' AS engine,
     toUInt8(0) AS is_temporary,
     CAST([], 'Array(String)') AS data_paths,

@@ -13,6 +13,14 @@ const DBT: &[&str] = &["dbt-core==1.9.11", "dbt-clickhouse==1.9.8"];
 /// Longest run of dbt, which reads all of its packages at each start.
 const DBT_MAX: Duration = Duration::from_mins(4);
 const NODE: &str = "@clickhouse/client@1.23.1";
+/// Without the last three Superset does not start, or connects to nothing.
+const SUPERSET: &[&str] = &[
+    "apache-superset==6.1.0",
+    "clickhouse-connect==1.12.0",
+    "cachetools==8.0.2",
+    "flask-caching==2.3.1",
+    "rich==15.0.0",
+];
 
 /// The Python that has the package.
 async fn python() -> Result<PathBuf, String> {
@@ -179,4 +187,123 @@ async fn dbt_reads_the_views() {
     let catalog: Value = serde_json::from_str(&catalog).unwrap();
     let columns = &catalog["sources"]["source.shop.millrace.events"]["columns"];
     assert_eq!(columns["person_id"]["type"], "String", "{catalog}");
+}
+
+/// Superset's own classes, with a store of its own in a folder: what it asks of a database, and a chart by each grain.
+/// The axis has another name than the column of the range. ClickHouse reads a name in WHERE as that of the answer's column.
+const WITH_SUPERSET: &str = r#"
+import json, os, sys
+from datetime import datetime
+folder, host, port, key = sys.argv[1:5]
+with open(f'{folder}/superset_config.py', 'w') as config:
+    config.write(f"SECRET_KEY = '{key}'\nSQLALCHEMY_DATABASE_URI = 'sqlite:///{folder}/superset.db'\n")
+os.environ['SUPERSET_CONFIG_PATH'] = f'{folder}/superset_config.py'
+os.environ['SUPERSET_HOME'] = folder
+import pandas
+from superset.app import create_app
+with create_app().app_context():
+    from flask_appbuilder import Model
+    from superset import db
+    from superset.connectors.sqla.models import SqlaTable
+    from superset.models.core import Database
+    Model.metadata.create_all(db.engine)
+    database = Database(database_name='shop')
+    database.set_sqlalchemy_uri(f'clickhousedb://any:{key}@{host}:{port}/millrace')
+    db.session.add(database)
+    assert database.get_all_schema_names() == {'millrace'}, database.get_all_schema_names()
+    names = {name for name, *_ in database.get_all_table_names_in_schema(catalog=None, schema='millrace')}
+    assert names == {'campaigns', 'events', 'message_events', 'messages', 'orders', 'people'}, names
+    completed = set(database.db_engine_spec.get_function_names(database))
+    assert {'numbers', 'toStartOfMonth', 'uniqExact'} <= completed, len(completed)
+    tables = {name: SqlaTable(table_name=name, schema='millrace', database=database) for name in names}
+    for name, table in tables.items():
+        db.session.add(table)
+        table.fetch_metadata()
+        assert table.columns and table.main_dttm_col, name
+        assert database.get_df(f'SELECT * FROM {name} LIMIT 100') is not None
+    kinds = {column.column_name: column.type_generic.name for column in tables['orders'].columns}
+    assert kinds['timestamp'] == 'TEMPORAL' and kinds['revenue'] == 'NUMERIC' and kinds['person_id'] == 'STRING', kinds
+    def rows(**question):
+        nothing = {'columns': [], 'metrics': [], 'filter': [], 'orderby': [], 'extras': {}, 'is_timeseries': False, 'row_limit': 1000,
+                   'granularity': None, 'from_dttm': None, 'to_dttm': None}
+        answer = tables['orders'].query({**nothing, **question})
+        assert answer.status == 'success', (answer.error_message, answer.query)
+        return answer.df.to_dict('records')
+    def metric(column, aggregate):
+        return {'expressionType': 'SIMPLE', 'column': {'column_name': column}, 'aggregate': aggregate, 'label': column}
+    def chart(grain):
+        axis = {'timeGrain': grain, 'columnType': 'BASE_AXIS', 'sqlExpression': 'timestamp', 'label': 'period', 'expressionType': 'SQL'}
+        answer = rows(columns=[axis], metrics=[metric('revenue', 'SUM'), metric('person_id', 'COUNT_DISTINCT'), 'count'],
+                      granularity='timestamp', from_dttm=datetime(2011, 1, 13, 10, 30), to_dttm=datetime(2011, 3, 15))
+        at = lambda row: pandas.to_datetime(row['period'], utc=True).strftime('%Y-%m-%dT%H:%M:%SZ')
+        return sorted([at(row), float(row['revenue']), row['person_id'], row['count']] for row in answer)
+    euros = rows(columns=['currency'], metrics=['count'], filter=[{'col': 'currency', 'op': 'IN', 'val': ['EUR', "it's 5%"]}])
+    assert euros == [{'currency': 'EUR', 'count': 7}], euros
+    print(json.dumps({'hour': chart('PT1H'), 'day': chart('P1D'), 'week': chart('P1W'), 'month': chart('P1M')}))
+"#;
+
+/// Orders within the range of the charts and right beside it, one of them named by two events.
+async fn shop() -> (Workspace, Sql) {
+    let workspace = Workspace::new().await;
+    let sql = Sql::of(&workspace).await;
+    let order = |id: &str, whose: &str, who: &str, at: &str, total: f64| {
+        json!({
+            whose: who, "eventName": "Order Completed", "clientEventId": id, "timestamp": at,
+            "properties": {"orderId": id, "total": total, "currency": "EUR"},
+        })
+    };
+    let mut again = order("2", "userId", "ann", "2011-01-14T09:00:00Z", 500.0);
+    again["clientEventId"] = json!("2-again");
+    let orders = vec![
+        order("1", "userId", "ann", "2011-01-13T10:29:59.999Z", 1000.0),
+        order("2", "userId", "ann", "2011-01-13T10:30:00Z", 49.9),
+        order("3", "userId", "ann", "2011-01-13T10:59:59.999Z", 0.1),
+        order("4", "userId", "bob", "2011-01-31T23:59:59.999Z", 7.25),
+        order("5", "userId", "bob", "2011-02-01T00:00:00Z", 8.0),
+        order("6", "anonymousId", "web", "2011-03-14T23:59:59.999Z", 9.5),
+        order("7", "userId", "ann", "2011-03-15T00:00:00Z", 2000.0),
+    ];
+    track(&workspace, &sql, orders).await;
+    track(&workspace, &sql, vec![again]).await;
+    (workspace, sql)
+}
+
+#[tokio::test]
+async fn charts_of_superset_are_those_of_the_api() {
+    let python = match kit::python("sql-superset", SUPERSET).await {
+        Ok(python) => python,
+        Err(reason) => return eprintln!("SKIPPED superset: {reason}"),
+    };
+    let (workspace, sql) = shop().await;
+    let (host, port) = host_and_port(&sql);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(python);
+    command.arg("-c").arg(WITH_SUPERSET).arg(folder.path()).args([&host, &port, &sql.key]);
+    let printed = run_program(command.current_dir(folder.path()), RUN_MAX).await.unwrap();
+    let charts: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    for interval in ["hour", "day", "week", "month"] {
+        let series = |metric: &str| match metric {
+            "sum" => json!({"eventName": "Order Completed", "metric": metric, "field": "total"}),
+            _ => json!({"eventName": "Order Completed", "metric": metric}),
+        };
+        let question = json!({
+            "series": ["sum", "unique", "count"].map(series), "interval": interval,
+            "from": "2011-01-13T10:30:00Z", "to": "2011-03-14T23:59:59.999Z",
+        });
+        let trend = workspace.api.post("/insights/trends", &question, 200).await.json();
+        let charted = charts[interval].as_array().unwrap().iter().map(|row| {
+            (row[0].as_str().unwrap(), [1, 2, 3].map(|at| row[at].as_f64().unwrap()))
+        });
+        assert_eq!(charted.collect::<Vec<_>>(), counted(&trend), "{interval}");
+    }
+}
+
+/// The intervals of a trend of three series in which the last one is not zero.
+fn counted(trend: &Value) -> Vec<(&str, [f64; 3])> {
+    let intervals = trend["intervals"].as_array().unwrap().iter().enumerate();
+    let rows = intervals.map(|(at, interval)| {
+        let values = [0, 1, 2].map(|of| trend["series"][of]["values"][at].as_f64().unwrap());
+        (interval.as_str().unwrap(), values)
+    });
+    rows.filter(|(_, values)| values[2] > 0.0).collect()
 }

@@ -292,7 +292,7 @@ async fn charts_of_superset_are_those_of_the_api() {
         });
         let trend = workspace.api.post("/insights/trends", &question, 200).await.json();
         let charted = charts[interval].as_array().unwrap().iter().map(|row| {
-            (row[0].as_str().unwrap(), [1, 2, 3].map(|at| row[at].as_f64().unwrap()))
+            (row[0].as_str().unwrap(), [1_usize, 2, 3].map(|at| row[at].as_f64().unwrap()))
         });
         assert_eq!(charted.collect::<Vec<_>>(), counted(&trend), "{interval}");
     }
@@ -302,7 +302,7 @@ async fn charts_of_superset_are_those_of_the_api() {
 fn counted(trend: &Value) -> Vec<(&str, [f64; 3])> {
     let intervals = trend["intervals"].as_array().unwrap().iter().enumerate();
     let rows = intervals.map(|(at, interval)| {
-        let values = [0, 1, 2].map(|of| trend["series"][of]["values"][at].as_f64().unwrap());
+        let values = [0_usize, 1, 2].map(|of| trend["series"][of]["values"][at].as_f64().unwrap());
         (interval.as_str().unwrap(), values)
     });
     rows.filter(|(_, values)| values[2] > 0.0).collect()

@@ -198,8 +198,22 @@ impl Histories {
     }
 
     /// Shows what each of these people did, in no order of people.
+    ///
+    /// Of equal events those with a label come first, by label: ClickHouse sends events in any order.
     pub fn each(mut self, mut show: impl FnMut(&PersonHistory)) {
-        self.events.sort_unstable();
+        if self.labels.is_empty() {
+            self.events.sort_unstable();
+        } else {
+            let label = |event: &PersonEvent| {
+                let label = self.labels[event.place].as_deref();
+                (label.is_none(), label)
+            };
+            self.events.sort_unstable_by(|one, other| {
+                (one.person, one.event)
+                    .cmp(&(other.person, other.event))
+                    .then_with(|| label(one).cmp(&label(other)))
+            });
+        }
         let mut history = PersonHistory::default();
         for events in self.events.chunk_by(|one, other| one.person == other.person) {
             history.events.clear();
@@ -412,6 +426,26 @@ mod tests {
         assert!(matches!(kernel::Error::from(refused), kernel::Error::BadRequest { .. }));
         let refused = held(HistoriesMax { label_bytes: 8, ..enough }).unwrap_err();
         assert!(refused.to_string().contains("more than 8 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn of_equal_events_the_order_does_not_depend_on_the_answer() {
+        let labels = [Some("b"), None, Some("a"), Some("")];
+        for rotated in 0..labels.len() {
+            let mut rows = Rows {
+                people: vec![1; labels.len()],
+                events: vec![1; labels.len()],
+                labels: labels.iter().map(|label| label.map(str::to_owned)).collect(),
+                taken: 0,
+            };
+            rows.labels.rotate_left(rotated);
+            let mut people = Histories::default();
+            people.add(&mut rows, 0..labels.len());
+            people.each(|history| {
+                let labels: Vec<_> = (0..4).map(|place| history.label(place)).collect();
+                assert_eq!(labels, [Some(""), Some("a"), Some("b"), None], "{rotated}");
+            });
+        }
     }
 
     #[test]

@@ -50,6 +50,8 @@ struct TrendSeries {
     breakdown: Option<String>,
     /// Whether it is of all values that are not among the largest.
     other: bool,
+    #[serde(skip)]
+    has_breakdown: bool,
     /// Whether it is of the intervals right before the range.
     compared: bool,
     /// One value an interval; null where the metric has none.
@@ -101,6 +103,7 @@ pub(super) async fn computed(
             event_name: asked.choice.event_name.clone(),
             metric: word_for(METRICS, asked.metric),
             other: value == TrendValue::Other,
+            has_breakdown: question.breakdown.is_some(),
             breakdown: match value {
                 TrendValue::Value(text) => Some(text),
                 TrendValue::Absent | TrendValue::Other => None,
@@ -118,6 +121,18 @@ pub(super) async fn computed(
     })
 }
 
+impl TrendSeries {
+    /// Whose events it is about, as `people_of` of a funnel.
+    fn events_of(&self) -> &'static str {
+        match &self.breakdown {
+            _ if !self.has_breakdown => "all",
+            _ if self.other => "other",
+            Some(_) => "value",
+            None => "absent",
+        }
+    }
+}
+
 impl Tabular for Trends {
     const NAME: &'static str = "trends";
 
@@ -131,6 +146,8 @@ impl Tabular for Trends {
             Column::required("other", ColumnType::Boolean),
             Column::required("compared", ColumnType::Boolean),
             Column::nullable("value", ColumnType::Number),
+            // Distinguishes the rows whose breakdown is null, and in CSV these from an empty text.
+            Column::required("events_of", ColumnType::Text),
         ])
     }
 
@@ -149,6 +166,7 @@ impl Tabular for Trends {
                     Value::Boolean(series.other),
                     Value::Boolean(series.compared),
                     value.as_ref().map(Figure::as_f64).into(),
+                    Value::Text(series.events_of()),
                 ])?;
             }
         }

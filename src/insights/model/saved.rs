@@ -10,7 +10,10 @@ use kernel::{
 use serde_json::{Map, Value};
 
 use super::{
-    funnels::FunnelQuestion, people::People, retention::RetentionQuestion, trends::TrendsQuestion,
+    funnels::FunnelQuestion,
+    people::People,
+    retention::{Retention, RetentionQuestion},
+    trends::TrendsQuestion,
 };
 
 /// Saved insights of a workspace.
@@ -68,17 +71,27 @@ impl Question {
     /// # Errors
     /// What is wrong with it by the rules of this version.
     pub fn stored(kind: Kind, question: &Map<String, Value>) -> kernel::Result<Self> {
-        let read = |errors: Vec<kernel::FieldError>| {
-            let within = |mut error: kernel::FieldError| {
-                error.path = format!("question.{}", error.path);
-                error
-            };
-            kernel::Error::Invalid(errors.into_iter().map(within).collect())
-        };
+        let read = within_question;
         Ok(match kind {
             Kind::Trends => Self::Trends(Box::new(read_object(question).map_err(read)?)),
             Kind::Funnels => Self::Funnels(Box::new(read_object(question).map_err(read)?)),
             Kind::Retention => Self::Retention(Box::new(read_object(question).map_err(read)?)),
+        })
+    }
+
+    /// Refuses a question whose range cannot be answered.
+    ///
+    /// # Errors
+    /// What is wrong with the range, as in an answer.
+    pub fn refuse_unanswerable(&self, now: Timestamp) -> kernel::Result<()> {
+        match self {
+            Self::Trends(question) => question.plan(now).map(drop),
+            Self::Funnels(question) => question.period.span(now).map(drop),
+            Self::Retention(question) => Retention::new(question, now).map(drop),
+        }
+        .map_err(|error| match error {
+            kernel::Error::Invalid(errors) => within_question(errors),
+            other => other,
         })
     }
 
@@ -90,6 +103,15 @@ impl Question {
             Self::Retention(question) => question.people.as_ref(),
         }
     }
+}
+
+/// Faults of a question where it stands in the body.
+fn within_question(errors: Vec<kernel::FieldError>) -> kernel::Error {
+    let within = |mut error: kernel::FieldError| {
+        error.path = format!("question.{}", error.path);
+        error
+    };
+    kernel::Error::Invalid(errors.into_iter().map(within).collect())
 }
 
 /// A question that is saved under a name.

@@ -1,7 +1,7 @@
 //! Saved insights: create, read, change, delete.
 
 use audience::ops::hold_segments;
-use kernel::{Error, InsightId, Result, WorkspaceId, page::PageWindow};
+use kernel::{Error, InsightId, Result, Timestamp, WorkspaceId, page::PageWindow};
 use sqlx::PgConnection;
 
 use super::{InsightState, members::people_fault};
@@ -12,13 +12,15 @@ use crate::{
 
 const NOT_FOUND: Error = Error::NotFound("Insight");
 
-/// Refuses a question about a segment that does not exist. One that does is not deleted before the transaction ends, and
-/// then the insight keeps it.
-async fn check_segments(
+/// Refuses a question that cannot be answered, such as one about a segment that does not exist. One that does is not deleted
+/// before the transaction ends, and then the insight keeps it.
+async fn check(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     question: &Question,
+    now: Timestamp,
 ) -> Result<()> {
+    question.refuse_unanswerable(now)?;
     let Some(people) = question.people() else { return Ok(()) };
     hold_segments(tx, workspace, &[&people.targeting]).await?;
     match people_fault(tx, workspace, people).await? {
@@ -33,7 +35,7 @@ async fn check_segments(
 /// Saves a question under a name.
 ///
 /// # Errors
-/// Bad request when it asks about a segment that does not exist, or the workspace has as many as it may have.
+/// Bad request when the question cannot be answered, as one about a segment that does not exist, or the workspace has as many as it may have.
 pub async fn create(
     app: &InsightState,
     workspace: WorkspaceId,
@@ -45,7 +47,7 @@ pub async fn create(
     let id = InsightId::mint(now);
     let insight = Insight { id, name, kind, question, created_at: now, updated_at: now };
     let mut tx = app.db().begin().await?;
-    check_segments(&mut tx, workspace, &Question::stored(kind, &insight.question)?).await?;
+    check(&mut tx, workspace, &Question::stored(kind, &insight.question)?, now).await?;
     if !store::insert(&mut *tx, workspace, actor, &insight).await? {
         return Err(Error::bad_request(format!("A workspace has at most {SAVED_MAX} insights")));
     }
@@ -74,7 +76,7 @@ pub async fn get(app: &InsightState, workspace: WorkspaceId, id: InsightId) -> R
 /// Changes an insight.
 ///
 /// # Errors
-/// Not found; bad request when a new question does not fit the kind, or asks about a segment that does not exist.
+/// Not found; bad request when a new question does not fit the kind, or cannot be answered.
 pub async fn update(
     app: &InsightState,
     workspace: WorkspaceId,
@@ -92,7 +94,8 @@ pub async fn update(
     insight.kind = kind.unwrap_or(insight.kind);
     insight.updated_at = app.clock().now();
     if let Some(question) = question {
-        check_segments(&mut tx, workspace, &Question::stored(insight.kind, &question)?).await?;
+        let question_read = Question::stored(insight.kind, &question)?;
+        check(&mut tx, workspace, &question_read, insight.updated_at).await?;
         insight.question = question;
     }
     if !store::update(&mut *tx, workspace, actor, &insight).await? {

@@ -40,6 +40,7 @@ const TRENDS: &[Column] = &[
     column("other", Cells::Flag),
     column("compared", Cells::Flag),
     column("value", Cells::Number),
+    column("events_of", Cells::Text),
 ];
 const FUNNEL: &[Column] = &[
     column("breakdown", Cells::Text),
@@ -72,6 +73,15 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
+/// The word for a part of an answer by a breakdown.
+fn word_for(part: &Value) -> &'static str {
+    match (&part["breakdown"], part["other"] == true) {
+        (_, true) => "other",
+        (Value::Null, _) => "absent",
+        _ => "value",
+    }
+}
+
 fn trend_rows(answer: &Value) -> Vec<Vec<Value>> {
     let rows = elements(&answer["series"]).flat_map(|series| {
         let values = elements(&answer["intervals"]).zip(elements(&series["values"]));
@@ -80,6 +90,8 @@ fn trend_rows(answer: &Value) -> Vec<Vec<Value>> {
             let mut row = vec![interval.clone()];
             row.extend(fields.map(|field| series[field].clone()));
             row.push(value.clone());
+            // The question has a breakdown.
+            row.push(json!(word_for(series)));
             row
         })
     });
@@ -106,12 +118,7 @@ fn funnel_rows(answer: &Value) -> Vec<Vec<Value>> {
     };
     let mut rows = of("all", &Value::Null, &answer["steps"]);
     for part in elements(&answer["breakdown"]) {
-        let people_of = match (&part["breakdown"], part["other"] == true) {
-            (_, true) => "other",
-            (Value::Null, _) => "absent",
-            _ => "value",
-        };
-        rows.extend(of(people_of, &part["breakdown"], &part["steps"]));
+        rows.extend(of(word_for(part), &part["breakdown"], &part["steps"]));
     }
     rows
 }

@@ -37,6 +37,10 @@ async fn an_insight_is_saved_read_changed_listed_and_deleted() {
         list["data"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!((json!(names), &list["pagination"]["total"]), (json!(["Way", "Seen"]), &json!(2)));
     let path = format!("/insights/{first}");
+    let series = json!([{"eventName": "Seen"}]);
+    let backwards = json!({"series": series, "from": "2026-06-01", "to": "2026-05-31"});
+    let century =
+        json!({"series": series, "from": "1970-01-01", "to": "2070-01-01", "interval": "hour"});
     let put = async |body: Value, status: u16| {
         let request = workspace.api.request(Method::PUT, &path).json(&body);
         workspace.api.send(request, status).await.json()
@@ -48,6 +52,15 @@ async fn an_insight_is_saved_read_changed_listed_and_deleted() {
         (json!({"question": trends()}), "question.steps is required"),
         (json!({"kind": "pie", "question": {}}), "kind must be one of: trends, funnels, retention"),
         (json!({"name": " "}), "name must not be empty"),
+        (json!({"kind": "trends", "question": backwards}), "question.from must not be after to"),
+        (
+            json!({"kind": "trends", "question": century}),
+            "question.interval must make at most 5000 intervals of the range",
+        ),
+        (
+            json!({"question": {"from": "2026-06-01", "to": "2026-05-31", "steps": steps["steps"], "window": steps["window"]}}),
+            "question.from must not be after to",
+        ),
     ] {
         let text = put(body.clone(), 400).await.to_string();
         assert!(text.contains(expected), "{body}: {text}");

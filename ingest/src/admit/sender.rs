@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::element::Field;
+use super::{element::Field, validate::Moment};
 use crate::model::limits::IDENTIFIER_CHARS_MAX;
 
 /// What the stored ids of events begin with that came with a public key.
@@ -21,6 +21,8 @@ pub enum Sender<'a> {
     /// A program of the workspace, by a secret key.
     #[default]
     Server,
+    /// Such a program, whose events have times that a server gave them when it received them first: an import of an export.
+    ServerOfStampedEvents,
     /// An app, by a public key.
     App {
         /// Names of events that count as if a server had sent them.
@@ -38,7 +40,7 @@ impl Sender<'_> {
     #[inline]
     pub(super) fn event_id<'i>(self, sent: &'i str, buffer: &'i mut String) -> &'i str {
         match self {
-            Self::Server => sent,
+            Self::Server | Self::ServerOfStampedEvents => sent,
             Self::App { .. } => {
                 buffer.clear();
                 buffer.push_str(APP_EVENT_ID_PREFIX);
@@ -48,11 +50,22 @@ impl Sender<'_> {
         }
     }
 
+    /// When an event happened that was sent with this time. A time that a server gave does not tell a repeat apart.
+    #[inline]
+    pub(super) fn moment(self, timestamp_ms: i64) -> Moment {
+        match self {
+            Self::Server | Self::App { .. } => Moment::Sent(timestamp_ms),
+            Self::ServerOfStampedEvents => Moment::Corrected(timestamp_ms),
+        }
+    }
+
     /// Longest id that may be sent, in characters. A server may name the event of an app, by its stored id.
     #[inline]
     pub(super) fn event_id_chars_max(self, sent: &Field<'_>) -> usize {
         match (self, sent) {
-            (Self::Server, Field::Text(id)) if id.starts_with(APP_EVENT_ID_PREFIX) => {
+            (Self::Server | Self::ServerOfStampedEvents, Field::Text(id))
+                if id.starts_with(APP_EVENT_ID_PREFIX) =>
+            {
                 IDENTIFIER_CHARS_MAX + APP_EVENT_ID_PREFIX.len()
             }
             _ => IDENTIFIER_CHARS_MAX,
@@ -63,7 +76,7 @@ impl Sender<'_> {
     #[inline]
     pub(super) fn trusts(self, event_name: &str) -> bool {
         match self {
-            Self::Server => true,
+            Self::Server | Self::ServerOfStampedEvents => true,
             Self::App { trusted_events } => trusted_events.contains(event_name),
         }
     }

@@ -20,7 +20,7 @@ use super::{
 pub(super) enum Moment {
     /// The sender's: a repeat has the same day.
     Sent(i64),
-    /// The sender's, corrected by the time of receipt: a repeat may have another day.
+    /// Not the sender's alone: a repeat may have another day.
     Corrected(i64),
     /// None was sent: the time of receipt.
     #[default]
@@ -85,7 +85,7 @@ pub(super) fn validate<'a>(
     }
     errors.extend(properties.fault().map(ToOwned::to_owned));
     let moment = match timestamp::read(&element.timestamp, context.received_at_ms) {
-        Ok(sent) => sent.map_or(Moment::Received, Moment::Sent),
+        Ok(sent) => sent.map_or(Moment::Received, |ms| context.sender.moment(ms)),
         Err(message) => {
             errors.push(format!("timestamp {message}"));
             Moment::Received

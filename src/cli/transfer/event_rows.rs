@@ -6,9 +6,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tables::Field;
 
+use super::rows::JsonRow;
+
 /// Columns that the server computes anew. They are left out.
 const COMPUTED: [&str; 7] =
     ["person_id", "received_at", "numbers", "order_id", "revenue", "currency", "cursor"];
+const DAY_MS: i64 = 86_400_000;
+/// The name of orders.
+const ORDER: &str = "Order Completed";
 /// Properties that make an event an order.
 const OF_ORDERS: [&str; 3] = ["orderId", "total", "total_base"];
 
@@ -65,11 +70,11 @@ pub(super) fn is_column(name: &str) -> bool {
     OWN.contains(&name) || COMPUTED.contains(&name)
 }
 
-/// The event of a row in JSON, or why it can be none.
-pub(super) fn event_of(fields: &[Field]) -> Result<String, String> {
+/// The event of a row, or why it can be none.
+pub(super) fn event_of(fields: &[Field]) -> Result<JsonRow, String> {
     let mut event = TrackedEvent::default();
     let mut alias = UserAlias::default();
-    let (mut is_exported, mut has_order) = (false, false);
+    let (mut is_exported, mut has_order, mut is_stamped) = (false, false, false);
     for field in fields {
         let value = &*field.value;
         // Exports write an empty text for what was not sent.
@@ -77,6 +82,7 @@ pub(super) fn event_of(fields: &[Field]) -> Result<String, String> {
         match &*field.name {
             "received_at" => is_exported = true,
             "order_id" | "revenue" => has_order |= !is_blank,
+            "cursor" => is_stamped = of_stamped(value),
             name if COMPUTED.contains(&name) => {}
             name if is_blank && is_column(name) => {}
             "event_id" => event.client_event_id = Some(value),
@@ -106,7 +112,22 @@ pub(super) fn event_of(fields: &[Field]) -> Result<String, String> {
     if alias.alias_label.is_some() || alias.alias_name.is_some() {
         event.user_alias = Some(alias);
     }
-    serde_json::to_string(&event).map_err(|error| error.to_string())
+    let is_order = is_text(event.event_name, |name| name == ORDER);
+    let json = serde_json::to_string(&event).map_err(|error| error.to_string())?;
+    Ok(JsonRow { json, is_stamped, is_order })
+}
+
+/// Whether a cursor is of an event whose id counts under another day than that of its time.
+fn of_stamped(cursor: &RawValue) -> bool {
+    let position = serde_json::from_str::<String>(cursor.get()).ok();
+    let position = position.and_then(|text| exports::model::events::read_cursor(&text));
+    position.is_some_and(|it| i64::from(it.key_day) != it.timestamp_ms.div_euclid(DAY_MS))
+}
+
+/// Whether a field is a text that passes a test.
+fn is_text(field: Option<&RawValue>, test: fn(&str) -> bool) -> bool {
+    let text = field.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
+    text.is_some_and(|text| test(&text))
 }
 
 /// Properties are an object, or an object as text in JSON, as CSV and Parquet have it.
@@ -121,12 +142,8 @@ fn properties(value: &RawValue) -> Result<Box<RawValue>, String> {
 
 /// Whether the stored event says nothing about money although its properties do: a public key sent it.
 fn would_become_an_order(event: &TrackedEvent<'_>) -> bool {
-    let is = |field: Option<&RawValue>, test: fn(&str) -> bool| {
-        let text = field.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
-        text.is_some_and(|text| test(&text))
-    };
-    let of_app = is(event.client_event_id, |id| id.starts_with("sdk:"));
-    let is_order = is(event.event_name, |name| name == "Order Completed");
+    let of_app = is_text(event.client_event_id, |id| id.starts_with("sdk:"));
+    let is_order = is_text(event.event_name, |name| name == ORDER);
     let properties = event.properties.as_ref().map_or("{}", |it| it.get());
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(properties).unwrap_or_default();
     of_app && is_order && OF_ORDERS.iter().any(|name| members.contains_key(*name))
@@ -134,6 +151,7 @@ fn would_become_an_order(event: &TrackedEvent<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use serde_json::{Value, json};
 
     use super::*;
@@ -148,7 +166,7 @@ mod tests {
                 value: RawValue::from_string(value.to_string()).unwrap(),
             })
             .collect();
-        event_of(&fields).map(|text| serde_json::from_str(&text).unwrap())
+        event_of(&fields).map(|row| serde_json::from_str(&row.json).unwrap())
     }
 
     #[test]
@@ -180,8 +198,36 @@ mod tests {
             )
         };
         for properties in [r#"{"n":1.10}"#, r#""{\"n\":1.10}""#] {
-            let text = event_of(&fields(properties)).unwrap();
-            assert_eq!(text, r#"{"clientEventId":"e","properties":{"n":1.10}}"#);
+            let json = r#"{"clientEventId":"e","properties":{"n":1.10}}"#.to_owned();
+            let expected = JsonRow { json, is_stamped: false, is_order: false };
+            assert_eq!(event_of(&fields(properties)), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn the_cursor_says_which_events_a_server_stamped() {
+        // 2026-03-17T00:00:00.005Z of the event "A" with the id "e".
+        let cursor = |key_day: u16| {
+            let mut bytes = 1_773_705_600_005_i64.to_be_bytes().to_vec();
+            bytes.extend(key_day.to_be_bytes());
+            bytes.extend(1_u16.to_be_bytes());
+            bytes.extend(b"Ae");
+            URL_SAFE_NO_PAD.encode(bytes)
+        };
+        let table = [
+            (cursor(20_529), false),
+            // The first of the month.
+            (cursor(20_513), true),
+            (String::new(), false),
+            ("no cursor".to_owned(), false),
+        ];
+        for (cursor, is_stamped) in table {
+            let fields =
+                [("event_id", json!("e")), ("cursor", json!(cursor))].map(|(name, value)| {
+                    let value = RawValue::from_string(value.to_string()).unwrap();
+                    Field { name: name.into(), value }
+                });
+            assert_eq!(event_of(&fields).unwrap().is_stamped, is_stamped, "{cursor}");
         }
     }
 

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use bytes::Bytes;
 use clap::Args;
 use config::Settings;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use tokio::{fs::File, io::AsyncWriteExt as _};
 use url::form_urlencoded;
 use web::auth::ScopeSet;
@@ -92,7 +91,7 @@ fn unfinished(file: &Path) -> PathBuf {
 /// Writes the answer to a path of the server, once it is whole, under the file's name.
 async fn write(server: &ServerAccess, path: &str, target: &Path) -> anyhow::Result<()> {
     let mut answer = server
-        .open(Method::GET, path, Bytes::new())
+        .get(path)
         .await?
         .map_err(|fault| anyhow::anyhow!("the server does not answer: {}", fault.reason))?;
     if answer.status != StatusCode::OK {

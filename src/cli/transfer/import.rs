@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clap::Args;
 use config::Settings;
 use futures_util::{StreamExt as _, stream};
-use http::{Method, StatusCode};
+use http::StatusCode;
 use kernel::Clock;
 use providers::client::{Fault, retry_after};
 use serde_json::value::{RawValue, to_raw_value};
@@ -20,7 +20,7 @@ use super::{
     FileFormat, format_of,
     journal::{Journal, RefusedRow},
     progress_bar,
-    rows::{Rejected, Rows, Taken},
+    rows::{JsonRow, Rejected, Rows, Taken},
     server::{self, Access, ServerAccess, refusal, whole},
 };
 
@@ -60,7 +60,7 @@ struct Batch {
 #[derive(Debug)]
 struct Element {
     row: u64,
-    json: String,
+    sent: JsonRow,
     /// The row as it was read.
     value: Box<RawValue>,
 }
@@ -151,27 +151,30 @@ impl Importer {
     /// as they were sent.
     async fn send(&self, batch: Batch) -> anyhow::Result<Sent> {
         let Batch { last_row, elements, mut refused, .. } = batch;
-        if elements.is_empty() {
-            return Ok(Sent { last_row, accepted: 0, refused });
+        let mut accepted = 0;
+        for part in parts(elements) {
+            let texts: Vec<&str> = part.iter().map(|element| element.sent.json.as_str()).collect();
+            let body = Body {
+                json: Bytes::from(format!("[{}]", texts.join(","))),
+                is_stamped: part.iter().any(|element| element.sent.is_stamped),
+            };
+            let taken = self.offer(&body).await?;
+            accepted += taken.accepted;
+            let mut reasons: Vec<Option<String>> = vec![None; part.len()];
+            for Rejected { index, reason } in taken.refused {
+                *reasons.get_mut(index).context("the server rejects a row that was not sent")? =
+                    Some(reason);
+            }
+            refused.extend(part.into_iter().zip(reasons).filter_map(|(element, reason)| {
+                Some(RefusedRow { row: element.row, reason: reason?, value: element.value })
+            }));
         }
-        let texts: Vec<&str> = elements.iter().map(|element| element.json.as_str()).collect();
-        let body = Bytes::from(format!("[{}]", texts.join(",")));
-        let taken = self.offer(&body).await?;
-        let mut reasons: Vec<Option<String>> = vec![None; elements.len()];
-        for Rejected { index, reason } in taken.refused {
-            *reasons.get_mut(index).context("the server rejects a row that was not sent")? =
-                Some(reason);
-        }
-        let rejected = elements.into_iter().zip(reasons).filter_map(|(element, reason)| {
-            Some(RefusedRow { row: element.row, reason: reason?, value: element.value })
-        });
-        refused.extend(rejected);
         refused.sort_by_key(|refused| refused.row);
-        Ok(Sent { last_row, accepted: taken.accepted, refused })
+        Ok(Sent { last_row, accepted, refused })
     }
 
     /// Sends an array until it is answered.
-    async fn offer(&self, body: &Bytes) -> anyhow::Result<Taken> {
+    async fn offer(&self, body: &Body) -> anyhow::Result<Taken> {
         let began = Instant::now();
         let mut pause = PAUSE;
         loop {
@@ -189,9 +192,10 @@ impl Importer {
         }
     }
 
-    async fn attempt(&self, body: &Bytes) -> anyhow::Result<Attempt> {
+    async fn attempt(&self, body: &Body) -> anyhow::Result<Attempt> {
         let later = |fault: Fault| Attempt::Later { reason: fault.reason, after: None };
-        let answer = self.server.open(Method::POST, self.rows.path(), body.clone()).await?;
+        let Body { json, is_stamped } = body;
+        let answer = self.server.post(self.rows.path(), json.clone(), *is_stamped).await?;
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(fault) => return Ok(later(fault)),
@@ -212,6 +216,31 @@ impl Importer {
         }
         Err(refused)
     }
+}
+
+/// Rows that are sent in one request.
+struct Body {
+    json: Bytes,
+    is_stamped: bool,
+}
+
+/// The rows of a batch for a request each: events that a server stamped apart from others, and orders in their order, since
+/// the earlier one of two counts.
+fn parts(elements: Vec<Element>) -> Vec<Vec<Element>> {
+    let mut parts = Vec::new();
+    // Others, and events that a server stamped.
+    let mut open: [Vec<Element>; 2] = Default::default();
+    for element in elements {
+        let place = usize::from(element.sent.is_stamped);
+        let other = &open[1 - place];
+        if element.sent.is_order && other.iter().any(|it| it.sent.is_order) {
+            parts.extend(std::mem::take(&mut open));
+        }
+        open[place].push(element);
+    }
+    parts.extend(open);
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// What became of an attempt.
@@ -238,9 +267,9 @@ fn next_batch(rows: Rows, reader: &mut TableReader) -> anyhow::Result<Option<Bat
             Err(FaultyRow { reason, text }) => (to_raw_value(&text)?, Err(reason)),
         };
         match element {
-            Ok(json) => {
-                batch.bytes += json.len();
-                batch.elements.push(Element { row: row.number, json, value });
+            Ok(sent) => {
+                batch.bytes += sent.json.len();
+                batch.elements.push(Element { row: row.number, sent, value });
             }
             Err(reason) => batch.refused.push(RefusedRow { row: row.number, reason, value }),
         }
@@ -255,4 +284,38 @@ fn object(fields: &[Field]) -> anyhow::Result<Box<RawValue>> {
         .map(|field| Ok(format!("{}:{}", to_raw_value(&*field.name)?, field.value.get())));
     let members = members.collect::<Result<Vec<String>, serde_json::Error>>()?;
     Ok(RawValue::from_string(format!("{{{}}}", members.join(",")))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamped_events_are_sent_apart_and_orders_in_their_order() {
+        // A letter a row: an order in upper case, stamped by a server where it is a or A.
+        let table = [
+            ("", vec![]),
+            ("bbb", vec!["bbb"]),
+            ("abab", vec!["bb", "aa"]),
+            ("aBbA", vec!["Bb", "a", "A"]),
+            ("ABAB", vec!["A", "B", "A", "B"]),
+            ("AaBA", vec!["Aa", "B", "A"]),
+        ];
+        for (rows, expected) in table {
+            let elements = rows.chars().map(|row| Element {
+                row: 0,
+                sent: JsonRow {
+                    json: row.to_string(),
+                    is_stamped: row.eq_ignore_ascii_case(&'a'),
+                    is_order: row.is_ascii_uppercase(),
+                },
+                value: to_raw_value(&0).unwrap(),
+            });
+            let parts: Vec<String> = parts(elements.collect())
+                .into_iter()
+                .map(|part| part.into_iter().map(|it| it.sent.json).collect())
+                .collect();
+            assert_eq!(parts, expected, "{rows}");
+        }
+    }
 }

@@ -12,6 +12,15 @@ pub(super) enum Rows {
     People,
 }
 
+/// A row as an element of the array that is sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct JsonRow {
+    pub(super) json: String,
+    /// An event to which a server gave its time when it received it: its id counts once a month, not once a day.
+    pub(super) is_stamped: bool,
+    pub(super) is_order: bool,
+}
+
 /// What the server made of some rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
@@ -103,11 +112,13 @@ impl Rows {
         }
     }
 
-    /// A row as an element of the array in JSON, or why it can be none.
-    pub(super) fn element(self, fields: &[Field]) -> Result<String, String> {
+    /// A row as an element of the array, or why it can be none.
+    pub(super) fn element(self, fields: &[Field]) -> Result<JsonRow, String> {
         match self {
             Self::Events => event_rows::event_of(fields),
-            Self::People => people_rows::profile_of(fields),
+            Self::People => {
+                people_rows::profile_of(fields).map(|json| JsonRow { json, ..JsonRow::default() })
+            }
         }
     }
 

@@ -10,7 +10,11 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Args;
 use config::Settings;
-use http::{Method, Request, StatusCode, header::AUTHORIZATION};
+use http::{
+    Method, Request, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+    request::Builder,
+};
 use kernel::{Clock, KeyId};
 use providers::client::{Client, ClientOptions, Fault, OpenAnswer, roots};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -134,21 +138,36 @@ impl Access {
 }
 
 impl ServerAccess {
-    /// Begins a request to a path with its query.
-    pub(super) async fn open(
+    /// Begins a request for a path with its query.
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Result<OpenAnswer, Fault>> {
+        self.open(self.request(path)?.body(Bytes::new())).await
+    }
+
+    /// Sends rows in JSON; `is_stamped` where they are events to which a server gave their times.
+    pub(super) async fn post(
         &self,
-        method: Method,
         path: &str,
-        body: Bytes,
+        json: Bytes,
+        is_stamped: bool,
     ) -> anyhow::Result<Result<OpenAnswer, Fault>> {
+        let mut request = self.request(path)?.method(Method::POST);
+        if is_stamped {
+            request = request.header("millrace-timestamps", "received");
+        }
+        self.open(request.body(json)).await
+    }
+
+    fn request(&self, path: &str) -> anyhow::Result<Builder> {
         let bearer = format!("Bearer {}", self.key.expose_secret());
-        let request = Request::builder()
-            .method(method)
-            .uri(self.base.join(path)?.as_str())
-            .header(AUTHORIZATION, bearer)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body)
-            .context("an API key has letters, digits, - and _ only")?;
+        let request = Request::builder().uri(self.base.join(path)?.as_str());
+        Ok(request.header(AUTHORIZATION, bearer).header(CONTENT_TYPE, "application/json"))
+    }
+
+    async fn open(
+        &self,
+        request: http::Result<Request<Bytes>>,
+    ) -> anyhow::Result<Result<OpenAnswer, Fault>> {
+        let request = request.context("an API key has letters, digits, - and _ only")?;
         Ok(self.client.open(request, SILENCE_MAX).await)
     }
 

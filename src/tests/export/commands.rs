@@ -76,6 +76,32 @@ async fn what_was_exported_gives_the_same_answers_in_another_workspace() {
 }
 
 #[tokio::test]
+async fn events_without_a_timestamp_count_once_after_an_import_into_their_own_workspace() {
+    let workspace = Workspace::new().await;
+    let events = [
+        json!({"userId": "ann", "eventName": "Seen", "clientEventId": "s-1"}),
+        json!({"userId": "ann", "eventName": "Order Completed", "clientEventId": "s-2", "properties": {"total": 5}}),
+        json!({"userId": "bob", "eventName": "Order Completed", "clientEventId": "s-3", "timestamp": "2026-03-17T12:00:00Z"}),
+        json!({"userId": "bob", "eventName": "Seen", "clientEventId": "s-4", "timestamp": "2026-03-17T12:00:00Z"}),
+    ];
+    track(&workspace, &events, 4).await;
+    let folder = TempDir::new().unwrap();
+    for (round, format) in (1..).zip(["csv", "ndjson", "parquet"]) {
+        let file = folder.path().join(format!("events.{format}"));
+        let exported =
+            run(&["export", "events", text(&file), "--workspace", &workspace.name]).await;
+        assert_eq!(exported.status, 0, "{}", exported.stderr);
+        assert_eq!(import(&workspace, &file).await.status, 0);
+        // What follows the import is stored after it.
+        let next =
+            json!({"userId": "ann", "eventName": "Next", "clientEventId": format!("n-{round}")});
+        track(&workspace, &[next], 4 + round).await;
+    }
+    let stored = rows(&workspace.api, "").await;
+    assert_eq!(column(&stored, "event_id"), ["s-3", "s-4", "s-1", "s-2", "n-1", "n-2", "n-3"]);
+}
+
+#[tokio::test]
 async fn an_export_is_narrowed_and_its_key_is_revoked() {
     let workspace = Workspace::new().await;
     track(&workspace, &shop(), 8).await;

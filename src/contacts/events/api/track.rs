@@ -1,6 +1,7 @@
 //! `POST /events/track`: one event or an array of them, answered once they are durable.
 
 use axum::{Json, extract::State};
+use http::HeaderMap;
 use ingest::{
     admit::{Rejected as Refused, Sender},
     intake::Answer,
@@ -8,6 +9,7 @@ use ingest::{
 };
 use kernel::fields::describe::described;
 use kernel::{
+    Error, Result,
     fields::{Fields, FromFields},
     schema::{EventMoment, one_or_list, with_any_of},
 };
@@ -149,20 +151,37 @@ impl From<Refused> for Rejected {
     }
 }
 
+/// Says whose times the events have.
+const TIMESTAMPS: &str = "millrace-timestamps";
+/// A server's, which gave them when it received the events without a `timestamp`.
+const OF_RECEIPT: &str = "received";
+
+/// Whether the events were stamped by a server before.
+fn sender(headers: &HeaderMap) -> Result<Sender<'static>> {
+    match headers.get(TIMESTAMPS) {
+        None => Ok(Sender::Server),
+        Some(value) if value == OF_RECEIPT => Ok(Sender::ServerOfStampedEvents),
+        Some(_) => Err(Error::bad_request("Millrace-Timestamps must be received")),
+    }
+}
+
 /// Records one event or an array of events.
 #[utoipa::path(
     post,
     path = "/events/track",
     tag = "events",
+    params(("Millrace-Timestamps" = Option<String>, Header, description = "`received`: a server gave these events their \
+        `timestamp` when it received them, so that a `clientEventId` counts once as it does without one. For imports of exports.")),
     request_body = TrackBody,
     responses((status = 200, body = Tracked, description = "durable; visible to queries within a second"))
 )]
 async fn track_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsWrite>,
+    headers: HeaderMap,
     body: JsonBytes<TRACK_BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Tracked>> {
     let key = TrackKey { workspace: caller.workspace(), id: caller.key() };
-    let answer = ops::track::track(&app, Sender::Server, key, body).await?;
+    let answer = ops::track::track(&app, sender(&headers)?, key, body).await?;
     Ok(Json(Tracked::from(answer)))
 }

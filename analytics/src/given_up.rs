@@ -22,8 +22,10 @@ const PROBE: &str = "SELECT 1";
 const ID: &str = "query_id";
 /// ClickHouse's number of `QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING`.
 const STILL_RUNS: u32 = 216;
-/// Interval of looks whether a statement has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// First pause between looks whether a statement has ended; each is twice as long as the one before.
+const LOOK_FIRST: Duration = Duration::from_millis(50);
+/// Longest such pause.
+const LOOK_LAST: Duration = Duration::from_secs(2);
 /// How long a kill is waited for: in a busy embedded engine it waits for others, and is not needed.
 const KILL_WITHIN: Duration = Duration::from_millis(500);
 /// How long its permits are kept for a statement of which ClickHouse does not say that it has ended.
@@ -34,6 +36,7 @@ pub(crate) type Kept = Option<Arc<dyn Any + Send + Sync>>;
 
 /// Waits until a statement that was given up has ended, and stops it.
 pub async fn until_ended(client: &Client, id: &str) {
+    let mut pause = LOOK_FIRST;
     loop {
         let probe = client.query_raw(PROBE).with_setting(ID, id);
         match probe.fetch_one::<u8>().await {
@@ -48,7 +51,8 @@ pub async fn until_ended(client: &Client, id: &str) {
                 tracing::debug!(id, %error, "whether a statement has ended is not known");
             }
         }
-        sleep(LOOK_EVERY).await;
+        sleep(pause).await;
+        pause = (pause * 2).min(LOOK_LAST);
     }
 }
 

@@ -50,22 +50,41 @@ struct Shares<K> {
 struct Share {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
+    /// Statements that were given up and have not ended.
+    given_up: AtomicUsize,
 }
 
 /// Held while a statement runs.
 #[derive(Debug)]
 pub(crate) struct Slot {
     _permits: [OwnedSemaphorePermit; 3],
-    /// Keep their entries from being removed.
-    _shares: SharesTaken,
+    /// Kept also so that their entries are not removed.
+    shares: SharesTaken,
+    was_given_up: bool,
     gauge: Gauge,
 }
 
 /// The share of a key, and that of its workspace.
 type SharesTaken = [Arc<Share>; 2];
 
+impl Slot {
+    /// Says that its statement was given up, and runs until it ends.
+    pub(crate) fn gave_up(&mut self) {
+        if !std::mem::replace(&mut self.was_given_up, true) {
+            for share in &self.shares {
+                share.given_up.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
+        if self.was_given_up {
+            for share in &self.shares {
+                share.given_up.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
         self.gauge.decrement(1.0);
     }
 }
@@ -91,7 +110,7 @@ impl<K: Eq + Hash> Shares<K> {
         }
         let new = || {
             let places = Arc::new(Semaphore::new(self.each));
-            Arc::new(Share { places, waiting: AtomicUsize::new(0) })
+            Arc::new(Share { places, waiting: AtomicUsize::new(0), given_up: AtomicUsize::new(0) })
         };
         Arc::clone(shares.entry(key).or_insert_with(new))
     }
@@ -99,8 +118,8 @@ impl<K: Eq + Hash> Shares<K> {
 
 impl Slots {
     pub(crate) fn new(settings: &Sql) -> Self {
-        // Three quarters: a workspace leaves places to others.
-        let of_workspace = (settings.queries * 3 / 4).max(1);
+        // Half: a workspace leaves places to others, also when its statements cannot be stopped.
+        let of_workspace = settings.queries.div_ceil(2);
         Self(Arc::new(Inner {
             all: Arc::new(Semaphore::new(settings.queries)),
             keys: Shares::new(settings.queries_per_key),
@@ -130,27 +149,26 @@ impl Slots {
         }
         if permits.len() < places.len() {
             permits.clear();
-            permits = self.wait(&of_key, places).await?;
+            permits = self.wait([&of_key, &of_workspace], places).await?;
         }
         let permits = permits.try_into().map_err(|_| busy("Too many simultaneous queries"))?;
         inner.gauge.increment(1.0);
         let gauge = inner.gauge.clone();
-        Ok(Slot { _permits: permits, _shares: [of_key, of_workspace], gauge })
+        let shares = [of_key, of_workspace];
+        Ok(Slot { _permits: permits, shares, was_given_up: false, gauge })
     }
 
     async fn wait(
         &self,
-        of_key: &Share,
+        [of_key, of_workspace]: [&Share; 2],
         places: [Arc<Semaphore>; 3],
     ) -> Result<Vec<OwnedSemaphorePermit>, Fault> {
         let inner = &self.0;
         let before = of_key.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(&of_key.waiting);
         if before >= inner.waiting_per_key {
-            return Err(busy(&format!(
-                "Too many simultaneous queries: {} of this key run, and {before} wait",
-                inner.keys.each
-            )));
+            let why = format!("{} of this key run, and {before} wait", inner.keys.each);
+            return Err(too_many(&why, of_workspace));
         }
         let all = async {
             let mut permits = Vec::with_capacity(places.len());
@@ -160,12 +178,21 @@ impl Slots {
             permits
         };
         tokio::time::timeout(inner.wait_max, all).await.map_err(|_| {
-            busy(&format!(
-                "Too many simultaneous queries: there was no place within {} s",
-                inner.wait_max.as_secs()
-            ))
+            let why = format!("there was no place within {} s", inner.wait_max.as_secs());
+            too_many(&why, of_workspace)
         })
     }
+}
+
+/// A refusal, which also says what a workspace could wait for in vain.
+fn too_many(why: &str, of_workspace: &Share) -> Fault {
+    let given_up = match of_workspace.given_up.load(Ordering::Acquire) {
+        0 => String::new(),
+        count => {
+            format!("; {count} of this workspace were given up and keep their places until they have ended")
+        }
+    };
+    busy(&format!("Too many simultaneous queries: {why}{given_up}"))
 }
 
 fn busy(message: &str) -> Fault {
@@ -218,13 +245,38 @@ mod tests {
     async fn a_workspace_with_many_keys_leaves_places_to_others() {
         let places = places(4, 4, 0);
         let mut held = Vec::new();
-        for _ in 0..3 {
+        for _ in 0..2 {
             held.push(places.take(KeyId::mint(), workspace(1)).await.unwrap());
         }
         assert!(places.take(KeyId::mint(), workspace(1)).await.is_err());
-        held.push(places.take(KeyId::mint(), workspace(2)).await.unwrap());
+        for _ in 0..2 {
+            held.push(places.take(KeyId::mint(), workspace(2)).await.unwrap());
+        }
         assert!(places.take(KeyId::mint(), workspace(3)).await.is_err(), "all are taken");
         drop(held);
         assert!(places.take(KeyId::mint(), workspace(1)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_was_given_up_costs_its_workspace_a_place_until_it_ends() {
+        let places = places(4, 4, 0);
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut slot = places.take(KeyId::mint(), workspace(1)).await.unwrap();
+            slot.gave_up();
+            slot.gave_up();
+            held.push(slot);
+        }
+        let refused = places.take(KeyId::mint(), workspace(1)).await.unwrap_err().to_string();
+        assert!(refused.contains("2 of this workspace were given up"), "{refused}");
+        for _ in 0..2 {
+            drop(places.take(KeyId::mint(), workspace(2)).await.unwrap());
+        }
+        held.pop();
+        held.push(places.take(KeyId::mint(), workspace(1)).await.unwrap());
+        let refused = places.take(KeyId::mint(), workspace(1)).await.unwrap_err().to_string();
+        assert!(refused.contains("1 of this workspace were given up"), "{refused}");
+        held.clear();
+        assert!(places.are_all_free());
     }
 }

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use analytics::{Analytics, until_ended};
 use kernel::KeyId;
+use tokio::time::timeout;
 
 use crate::{engine::Session, limits::Slot};
 
 const KILL: &str = include_str!("sql/kill.sql");
-/// How long its place is kept for it at most.
+/// How long a statement may take to end once it was given up, until it is logged.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// What became of a statement.
@@ -82,24 +83,34 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(place) = self.place.take() else { return };
+        let Some(mut place) = self.place.take() else { return };
         self.note(Outcome::Cancelled);
+        place.gave_up();
         let (analytics, session) = (self.analytics.clone(), self.session);
         // There is no runtime when the process ends, and then no engine either.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let all = async {
-                    for id in session.query_ids() {
-                        until_ended(analytics.client(), &id).await;
-                    }
-                };
-                if tokio::time::timeout(ENDS_WITHIN, all).await.is_err() {
-                    let mark = session.mark();
-                    tracing::warn!(mark, "a statement in SQL that was killed may still run");
-                }
+                until_all_ended(&analytics, session).await;
                 drop(place);
             });
         }
+    }
+}
+
+/// Waits until the engine runs nothing more for a statement, however long that takes: some functions look at neither
+/// their time nor a kill, and what they take of the machine is theirs until they end.
+async fn until_all_ended(analytics: &Analytics, session: Session) {
+    let all = async {
+        for id in session.query_ids() {
+            until_ended(analytics.client(), &id).await;
+        }
+    };
+    let mut all = std::pin::pin!(all);
+    if timeout(ENDS_WITHIN, &mut all).await.is_err() {
+        let (workspace, mark) = (session.workspace, session.mark());
+        tracing::warn!(%workspace, mark, "a statement in SQL that was killed still runs, and keeps its place");
+        all.await;
+        tracing::info!(%workspace, mark, "a statement in SQL that was killed has ended");
     }
 }
 

@@ -27,8 +27,14 @@ const OVERFLOW: &[&str] = &["throw", "break"];
 const TEXT_BYTES_MAX: usize = 200;
 /// Most bytes of a statement; also `max_query_size`.
 pub(crate) const STATEMENT_BYTES_MAX: usize = 1 << 20;
-/// Rows of a block that a statement may ask for.
-const BLOCK_ROWS_MAX: u64 = 1_048_576;
+/// Rows of a block that a statement may ask for. The engine looks whether a statement was stopped between blocks alone.
+const BLOCK_ROWS_MAX: u64 = 65_536;
+/// Rows of a block where a statement asks for no other: a granule of the tables.
+const BLOCK_ROWS: u64 = 8_192;
+/// Bytes of a pattern of `multiMatchAny` and its like, whose patterns are compiled at once without a look at the time.
+const PATTERN_BYTES_MAX: u64 = 1_000;
+/// Bytes of all patterns of such a call.
+const PATTERNS_BYTES_MAX: u64 = 10_000;
 /// On disk, of a statement that sorts or groups more than its memory holds.
 const TEMPORARY_BYTES_MAX: u64 = 4 << 30;
 /// How far statements stand back for everything else: a Linux nice value.
@@ -171,6 +177,10 @@ impl Bounds {
             ("max_result_rows", self.result_rows),
             ("max_threads", self.threads),
             ("max_query_size", 4 * STATEMENT_BYTES_MAX as u64),
+            ("max_block_size", BLOCK_ROWS),
+            ("max_joined_block_size_rows", BLOCK_ROWS),
+            ("max_hyperscan_regexp_length", PATTERN_BYTES_MAX),
+            ("max_hyperscan_regexp_total_length", PATTERNS_BYTES_MAX),
             ("max_temporary_data_on_disk_size_for_query", TEMPORARY_BYTES_MAX),
             ("enable_analyzer", 1),
             ("allow_ddl", 0),
@@ -247,6 +257,7 @@ mod tests {
             ("max_execution_time", "0.5"),
             ("max_result_rows", "10"),
             ("max_threads", "1"),
+            ("max_block_size", "65536"),
             ("join_use_nulls", "1"),
             ("date_time_input_format", "best_effort"),
             ("session_timezone", "Europe/London"),
@@ -265,6 +276,8 @@ mod tests {
             ("max_result_rows", "11"),
             ("max_result_rows", "0"),
             ("max_threads", "3"),
+            ("max_block_size", "65537"),
+            ("max_block_size", "0"),
             ("max_threads", "auto"),
             ("join_use_nulls", "2"),
             ("date_time_input_format", "x"),

@@ -83,9 +83,8 @@ const KEYWORDS: &[&str] = &[
 ];
 /// The function that a lambda is.
 const LAMBDA: &str = "lambda";
-/// Types with parameters, as they stand in casts.
+/// Types with parameters, as they stand in casts. `AggregateFunction` is not one of them, as in [`super::casts`].
 const TYPES: &[&str] = &[
-    "AggregateFunction",
     "Array",
     "CHAR",
     "DEC",
@@ -109,7 +108,6 @@ const TYPES: &[&str] = &[
     "NUMERIC",
     "Nested",
     "Nullable",
-    "SimpleAggregateFunction",
     "Time64",
     "Tuple",
     "VARCHAR",

@@ -6,6 +6,7 @@
 //! then parsed by the engine, and its syntax tree is checked once more ([`tree`]).
 
 mod calls;
+mod casts;
 mod clauses;
 pub(crate) mod functions;
 mod metadata;

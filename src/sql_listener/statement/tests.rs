@@ -190,6 +190,11 @@ fn what_changes_or_reaches_beyond_is_refused() {
         "SELECT * APPLY(quantile(length('a'))) FROM x",
         "SELECT * APPLY(quantile([0.5])) FROM x",
         "SELECT getMacro('x')",
+        "SELECT jsonMergePatch('{}', '{}')",
+        "SELECT editDistance('a', 'b')",
+        "SELECT x::AggregateFunction(sum, UInt64)",
+        "SELECT CAST(x AS Array(AggregateFunction(sum, UInt64)))",
+        "SELECT {p:AggregateFunction(sum, UInt64)}",
         "SELECT hostName()",
         "SELECT dictGet('a', 'b', 1)",
         "SELECT * FROM url('http://x', TSV)",
@@ -252,6 +257,44 @@ fn the_engines_tree_is_checked_on_its_own() {
     }
     for table in ["millrace.events", "system.processes", "millrace_sql.timeline", "other.x"] {
         assert_eq!(check(&format!(" TableIdentifier {table}")), Err(Code::UnknownTable), "{table}");
+    }
+}
+
+#[test]
+fn a_type_to_cast_to_is_a_text_and_not_that_of_states() {
+    let databases = ViewDatabases::of("millrace");
+    let denied = Denied::default();
+    let check = |function: &str, arguments: &[&str]| {
+        let reach = Reach { databases: &databases, denied: &denied };
+        let mut tree = format!("Function {function} (alias c) (children 1)\n ExpressionList (children 2)");
+        for argument in arguments {
+            tree.push_str(&format!("\n  {argument}"));
+        }
+        tree.push_str("\nFunction upper (children 1)\n ExpressionList (children 2)\n  Literal 'a'\n  Identifier b");
+        Tree::new(reach, 0).check(&tree, &denied).map_err(|it| it.code)
+    };
+    let inner = "Function plus (children 1)\n   ExpressionList (children 2)\n    Identifier a\n    Identifier b";
+    for arguments in [
+        &["Literal 'x'", "Literal \\'Array(UInt8)\\'"] as &[_],
+        &[inner, "Literal \\'UInt8\\'"],
+        &["Literal 'AggregateFunction(sum, UInt8)'", "Literal \\'String\\' (alias t)"],
+        &["Identifier x", "Literal \\'Enum8(\\\\\\'a b\\\\\\' = 1)\\'", inner],
+    ] {
+        assert_eq!(check("CAST", arguments), Ok(()), "{arguments:?}");
+    }
+    let upper = ["Identifier x", "Function upper", "Literal 'AggregateFunction(sum, UInt8)'"];
+    assert_eq!(check("concat", &upper), Ok(()));
+    for arguments in [
+        &["Identifier x", "Function concat (children 1)"] as &[_],
+        &["Identifier x", "Identifier t"],
+        &[inner, inner],
+        &["Identifier x", "Literal \\'AggregateFunction(sum, UInt8)\\'"],
+        &["Identifier x", "Literal \\'Tuple(children AggregateFunction(sum, UInt8))\\'"],
+        &["Identifier x", "Literal \\'`Aggregate\\\\\\\\x46unction`(sum, UInt8)\\'"],
+    ] {
+        for function in ["CAST", "_CAST", "accurateCast", "accurateCastOrDefault", "cast"] {
+            assert_eq!(check(function, arguments), Err(Code::AccessDenied), "{arguments:?}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use analytics::sql_access::{OPEN_SYSTEM_TABLES, ViewDatabases};
 
 use super::{
     Reach,
+    casts::Casts,
     functions::{self, Denied},
     names::SYSTEM,
 };
@@ -63,10 +64,13 @@ pub(crate) struct Tree {
     applied: usize,
 }
 
-struct Node<'a> {
-    depth: usize,
-    kind: &'a str,
-    name: &'a str,
+/// A line of the tree.
+pub(super) struct Node<'a> {
+    pub(super) depth: usize,
+    pub(super) kind: &'a str,
+    pub(super) name: &'a str,
+    /// All that stands behind the kind.
+    pub(super) rest: &'a str,
 }
 
 impl<'a> Node<'a> {
@@ -74,7 +78,7 @@ impl<'a> Node<'a> {
         let text = line.trim_start_matches(' ');
         let depth = line.len() - text.len();
         let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-        Self { depth, kind, name: without_notes(rest) }
+        Self { depth, kind, name: without_notes(rest), rest }
     }
 }
 
@@ -97,11 +101,13 @@ impl Tree {
     pub(crate) fn check(&self, tree: &str, denied: &Denied) -> Result<(), Fault> {
         let mut applied = 0;
         let mut table_at = None;
+        let mut casts = Casts::default();
         for line in tree.lines() {
             let node = Node::read(line);
             if !NODES.contains(&node.kind) {
                 return Err(refused(node.kind));
             }
+            casts.check(&node)?;
             let is_table = table_at.is_some_and(|depth| depth + 1 == node.depth);
             table_at = match node.kind {
                 "TableExpression" => Some(node.depth),

@@ -195,9 +195,36 @@ const OTHERS: &[(&str, u32)] = &[
     ("SELECT toFixedString('x', 100000000000)", 69),
     ("SELECT count() FROM numbers(100000000) AS a CROSS JOIN numbers(100000000) AS b", TOO_LONG),
     ("SELECT * FROM numbers(20000000) FORMAT Null", 396),
-    ("SELECT CAST(unhex('00'), 'AggregateFunction(groupBitmap, UInt64)')", 32),
-    ("SELECT finalizeAggregation(CAST('x', 'AggregateFunction(uniqExact, UInt64)'))", 33),
+    // States of aggregate functions that are the caller's bytes.
+    ("SELECT CAST(unhex('00'), 'AggregateFunction(groupBitmap, UInt64)')", 497),
+    ("SELECT finalizeAggregation(CAST('x', 'AggregateFunction(uniqExact, UInt64)'))", 497),
+    ("SELECT finalizeAggregation(unhex('0113ff')::AggregateFunction(mannWhitneyUTest, UInt8, UInt8))", 497),
+    ("SELECT CAST('x', concat('Aggregate', 'Function(sum, UInt64)'))", 497),
+    ("WITH concat('Aggregate', 'Function(sum, UInt64)') AS t SELECT cast('x', t)", 497),
+    ("SELECT accurateCast('x', 'Aggregate\\x46unction(sum, UInt64)')", 497),
+    ("SELECT _CAST('x', '`Aggregate\\\\x46unction`(sum, UInt64)')", 497),
+    ("SELECT CAST(('x', 1), 'Tuple(children AggregateFunction(sum, UInt64), b UInt8)')", 497),
+    ("SELECT arrayMap(x -> CAST(x, concat('Aggregate', 'Function(sum, UInt64)')), ['x'])", 497),
+    ("SELECT {f:AggregateFunction(sum, UInt64)}", 497),
+    ("SELECT finalizeAggregation(initializeAggregation('sumState', 1)), CAST(1 AS String)", ANSWERED),
+    // Deep values: with these the engine ended.
+    (DEEP_PATCH, 497),
+    ("SELECT JSONMergePatch(repeat('{\"a\":', 40000))", 497),
+    ("SELECT arrayMap(jsonMergePatch, ['{}'], ['{}'])", 497),
+    ("SELECT * APPLY JSONMergePatch FROM (SELECT '{}' AS x)", 497),
+    ("WITH `jsonMergePatch` AS f SELECT f('{}', '{}')", 497),
+    // What would look at neither its time nor a kill.
+    (
+        "SELECT sum(levenshteinDistance(materialize(repeat('a', 60000)), concat(repeat('b', 60000), toString(number)))) FROM numbers(60)",
+        497,
+    ),
+    ("SELECT arrayLevenshteinDistance(range(300000), range(300000))", 497),
+    ("SELECT jaroSimilarity(repeat('ab', 30000), repeat('b', 60000))", 497),
+    ("SELECT multiMatchAny('a', arrayMap(x -> 'a', range(100000)))", 36),
 ];
+
+/// A text in JSON so deep that taking it apart overflows a stack.
+const DEEP_PATCH: &str = "SELECT length(jsonMergePatch(concat(repeat('{\"a\":', 40000), '1', repeat('}', 40000)), '{}'))";
 
 /// The code of a statement that runs for longer than it may.
 const TOO_LONG: u32 = 159;

@@ -138,6 +138,52 @@ async fn a_client_that_reads_nothing_keeps_no_place() {
     }
 }
 
+/// Looks for a text in another, for seconds and without a look at its time or at a kill.
+fn deaf(text: &str) -> String {
+    format!(
+        "SELECT position(materialize(repeat('a', 150000)), concat(repeat('a', 75000), 'b{text}', toString(number))) FROM numbers(1)"
+    )
+}
+
+#[tokio::test]
+async fn a_statement_that_cannot_be_stopped_keeps_its_place_until_it_ends() {
+    let (server, sql) = small(
+        "sql-deaf",
+        &[
+            ("sql.queries", "2".to_owned()),
+            ("sql.queries_per_key", "2".to_owned()),
+            ("sql.wait_seconds", "1".to_owned()),
+        ],
+    )
+    .await;
+    let text = unique("deaf");
+    let (asked, statement) = (sql.clone(), deaf(&text));
+    let task = tokio::spawn(async move { asked.ask(&statement).await });
+    let runs = async |seconds: &'static str| {
+        let text = text.clone();
+        server
+            .with(move |app| async move {
+                let ask = format!("{RUNNING} AND elapsed > {seconds}");
+                let client = app.analytics().client();
+                client.query_raw(&ask).param("text", text).fetch_one::<u64>().await.unwrap()
+            })
+            .await
+    };
+    eventually("it runs", async || (runs("1").await > 0).then_some(())).await;
+    task.abort();
+    // The only place of its workspace is not given to another one.
+    let refused = sql.ask("SELECT 1").await;
+    assert_eq!(refused.code(), 202, "{}", refused.text);
+    assert!(refused.text.contains("1 of this workspace were given up"), "{}", refused.text);
+    // Nor is the other one of all that of its workspace.
+    let (key, _) = server.key("another", "analytics:sql").await;
+    let another = Sql::on(&server, key).await;
+    assert_eq!(another.ask("SELECT 1").await.text, "1\n");
+    eventually("its place is free", async || (sql.ask("SELECT 1").await.status == 200).then_some(()))
+        .await;
+    assert_eq!(runs("0").await, 0, "it has ended");
+}
+
 #[tokio::test]
 async fn runaway_statements_leave_tracking_alone() {
     let workspace = Workspace::new().await;

@@ -12,6 +12,8 @@ use super::{
 use crate::kit::{Workspace, server};
 
 const STATEMENTS: usize = 2_000;
+/// Calls with extreme values.
+const EXTREME_STATEMENTS: usize = 300;
 /// The first of the choices below.
 const USUAL: usize = 6;
 /// Statements at a time; a key may have as many.
@@ -170,6 +172,69 @@ const FUNCTIONS: &[&str] = &[
     "arrayJoin",
     "lambda",
 ];
+/// Values that are deep, long or extreme, for functions that take one or several. None is too large for its statement.
+const EXTREMES: &[&str] = &[
+    "concat(repeat('{\"a\":', 40000), '1', repeat('}', 40000))",
+    "materialize(concat(repeat('{\"a\":', 40000), '1', repeat('}', 40000)))",
+    "concat(repeat('[', 100000), repeat(']', 100000))",
+    "materialize(repeat('[', 100000))",
+    "concat(repeat('(', 1000), 'a', repeat(')*', 1000))",
+    "concat('GEOMETRYCOLLECTION', repeat('(GEOMETRYCOLLECTION', 20000))",
+    "concat(repeat('Array(', 20000), 'UInt8', repeat(')', 20000))",
+    "repeat('<div>', 100000)",
+    "repeat('%', 100000)",
+    "unhex(repeat('ff', 1000))",
+    "'{}'",
+    "'$.a'",
+    "nan",
+    "-inf",
+    "1e308",
+    "-1",
+    "9223372036854775807",
+    "NULL",
+    "[nan, inf]",
+    "[[[[]]]]",
+    "map('a', 1)",
+    "(1, 'a')",
+];
+/// Functions that take such values apart.
+const OF_EXTREMES: &[&str] = &[
+    "JSONExtractRaw",
+    "JSONExtractKeysAndValuesRaw",
+    "JSONMergePatch",
+    "jsonMergePatch",
+    "JSON_VALUE",
+    "JSON_QUERY",
+    "JSON_EXISTS",
+    "JSONLength",
+    "JSONType",
+    "isValidJSON",
+    "prettyPrintJSON",
+    "toJSONString",
+    "simpleJSONExtractRaw",
+    "visitParamExtractRaw",
+    "extractKeyValuePairs",
+    "extractTextFromHTML",
+    "readWKT",
+    "parseReadableSizeOrNull",
+    "normalizeQuery",
+    "tokens",
+    "URLHierarchy",
+    "mapFromString",
+    "arrayFlatten",
+    "toTypeName",
+    "base58Decode",
+];
+
+/// One call of a function with values that could end the engine.
+fn extreme(random: &mut StdRng) -> String {
+    let values: Vec<&str> = (0..random.random_range(1..4))
+        .map(|_| *EXTREMES.choose(random).unwrap())
+        .collect();
+    let function = OF_EXTREMES.choose(random).unwrap();
+    format!("SELECT ignore({function}({}))", values.join(", "))
+}
+
 /// What is put between words.
 const INSERTED: &[&str] = &[
     "/**/",
@@ -275,6 +340,35 @@ fn mutated(random: &mut StdRng, made: &str) -> String {
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+#[tokio::test]
+async fn no_deep_or_extreme_value_ends_the_engine() {
+    let seed = number("MILLRACE_SQL_SEED").unwrap_or_else(|| rand::rng().random());
+    let count = number("MILLRACE_SQL_STATEMENTS").map_or(EXTREME_STATEMENTS, |it| it as usize);
+    eprintln!("seed of extreme values: MILLRACE_SQL_SEED={seed}");
+    let sql = Sql::of(&Workspace::new().await).await;
+    let mut random = StdRng::seed_from_u64(seed);
+    let statements: Vec<String> = (0..count).map(|_| extreme(&mut random)).collect();
+    let answered = stream::iter(&statements).map(|statement| {
+        let sql = &sql;
+        async move {
+            let answer = sql.ask_with(statement, &[("max_execution_time", "5")]).await;
+            // 210: the engine broke off its answer, or is away.
+            assert_ne!(answer.code(), 210, "{statement}: {}", answer.text);
+            assert!(
+                answer.status == 200 || answer.text.starts_with("Code: "),
+                "{statement}\n{}: {}",
+                answer.status,
+                answer.text
+            );
+            answer.status == 200
+        }
+    });
+    let good =
+        answered.buffer_unordered(AT_A_TIME).filter(|good| std::future::ready(*good)).count().await;
+    assert!(good * 20 > count, "only {good} of {count} were answered");
+    assert_eq!(sql.value("SELECT 1").await, "1");
 }
 
 #[tokio::test]

@@ -32,18 +32,20 @@ pub(crate) struct Guard<'a> {
 impl Guard<'_> {
     /// Watches until it is dropped.
     pub(crate) async fn watch(&self, heartbeat: &Heartbeat) {
+        let mut stopped = String::new();
         loop {
             heartbeat.waiting(sleep(LOOK_EVERY)).await;
             if self.slots.are_all_free() {
                 continue;
             }
-            if let Err(error) = heartbeat.waiting(self.look()).await {
+            if let Err(error) = heartbeat.waiting(self.look(&mut stopped)).await {
                 tracing::debug!(%error, "memory of statements in SQL is not known");
             }
         }
     }
 
-    async fn look(&self) -> Result<(), clickhouse::error::Error> {
+    /// Stops the largest statement where they hold too much. It is logged once, also where it takes long to end.
+    async fn look(&self, stopped: &mut String) -> Result<(), clickhouse::error::Error> {
         let ask = self.analytics.client().query_raw(MEMORY).param("mark", sql_access::MARK);
         let used: Vec<Used> = ask.fetch_all().await?;
         let total: u64 = used.iter().map(|used| used.bytes).sum();
@@ -51,13 +53,16 @@ impl Guard<'_> {
             return Ok(());
         };
         let Used { mark, bytes } = largest;
-        tracing::warn!(
-            mark,
-            bytes,
-            total,
-            "statements in SQL hold too much memory: the largest is stopped"
-        );
-        metrics_catalogue::SQL_STATEMENTS_STOPPED.increment(1);
+        if stopped != mark {
+            tracing::warn!(
+                mark,
+                bytes,
+                total,
+                "statements in SQL hold too much memory: the largest is stopped"
+            );
+            metrics_catalogue::SQL_STATEMENTS_STOPPED.increment(1);
+            stopped.clone_from(mark);
+        }
         running::kill_once(self.analytics, mark).await
     }
 }

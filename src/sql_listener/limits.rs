@@ -189,7 +189,9 @@ fn too_many(why: &str, of_workspace: &Share) -> Fault {
     let given_up = match of_workspace.given_up.load(Ordering::Acquire) {
         0 => String::new(),
         count => {
-            format!("; {count} of this workspace were given up and keep their places until they have ended")
+            format!(
+                "; {count} of this workspace were given up and keep their places until they have ended"
+            )
         }
     };
     busy(&format!("Too many simultaneous queries: {why}{given_up}"))

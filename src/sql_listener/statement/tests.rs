@@ -266,7 +266,8 @@ fn a_type_to_cast_to_is_a_text_and_not_that_of_states() {
     let denied = Denied::default();
     let check = |function: &str, arguments: &[&str]| {
         let reach = Reach { databases: &databases, denied: &denied };
-        let mut tree = format!("Function {function} (alias c) (children 1)\n ExpressionList (children 2)");
+        let mut tree =
+            format!("Function {function} (alias c) (children 1)\n ExpressionList (children 2)");
         for argument in arguments {
             tree.push_str(&format!("\n  {argument}"));
         }

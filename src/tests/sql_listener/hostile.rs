@@ -198,7 +198,10 @@ const OTHERS: &[(&str, u32)] = &[
     // States of aggregate functions that are the caller's bytes.
     ("SELECT CAST(unhex('00'), 'AggregateFunction(groupBitmap, UInt64)')", 497),
     ("SELECT finalizeAggregation(CAST('x', 'AggregateFunction(uniqExact, UInt64)'))", 497),
-    ("SELECT finalizeAggregation(unhex('0113ff')::AggregateFunction(mannWhitneyUTest, UInt8, UInt8))", 497),
+    (
+        "SELECT finalizeAggregation(unhex('0113ff')::AggregateFunction(mannWhitneyUTest, UInt8, UInt8))",
+        497,
+    ),
     ("SELECT CAST('x', concat('Aggregate', 'Function(sum, UInt64)'))", 497),
     ("WITH concat('Aggregate', 'Function(sum, UInt64)') AS t SELECT cast('x', t)", 497),
     ("SELECT accurateCast('x', 'Aggregate\\x46unction(sum, UInt64)')", 497),
@@ -206,7 +209,10 @@ const OTHERS: &[(&str, u32)] = &[
     ("SELECT CAST(('x', 1), 'Tuple(children AggregateFunction(sum, UInt64), b UInt8)')", 497),
     ("SELECT arrayMap(x -> CAST(x, concat('Aggregate', 'Function(sum, UInt64)')), ['x'])", 497),
     ("SELECT {f:AggregateFunction(sum, UInt64)}", 497),
-    ("SELECT finalizeAggregation(initializeAggregation('sumState', 1)), CAST(1 AS String)", ANSWERED),
+    (
+        "SELECT finalizeAggregation(initializeAggregation('sumState', 1)), CAST(1 AS String)",
+        ANSWERED,
+    ),
     // Deep values: with these the engine ended.
     (DEEP_PATCH, 497),
     ("SELECT JSONMergePatch(repeat('{\"a\":', 40000))", 497),

@@ -179,8 +179,10 @@ async fn a_statement_that_cannot_be_stopped_keeps_its_place_until_it_ends() {
     let (key, _) = server.key("another", "analytics:sql").await;
     let another = Sql::on(&server, key).await;
     assert_eq!(another.ask("SELECT 1").await.text, "1\n");
-    eventually("its place is free", async || (sql.ask("SELECT 1").await.status == 200).then_some(()))
-        .await;
+    eventually("its place is free", async || {
+        (sql.ask("SELECT 1").await.status == 200).then_some(())
+    })
+    .await;
     assert_eq!(runs("0").await, 0, "it has ended");
 }
 

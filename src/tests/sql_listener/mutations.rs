@@ -172,7 +172,7 @@ const FUNCTIONS: &[&str] = &[
     "arrayJoin",
     "lambda",
 ];
-/// Values that are deep, long or extreme, for functions that take one or several. None is too large for its statement.
+/// Values that are deep, long or extreme, for functions that take one or several.
 const EXTREMES: &[&str] = &[
     "concat(repeat('{\"a\":', 40000), '1', repeat('}', 40000))",
     "materialize(concat(repeat('{\"a\":', 40000), '1', repeat('}', 40000)))",
@@ -228,9 +228,8 @@ const OF_EXTREMES: &[&str] = &[
 
 /// One call of a function with values that could end the engine.
 fn extreme(random: &mut StdRng) -> String {
-    let values: Vec<&str> = (0..random.random_range(1..4))
-        .map(|_| *EXTREMES.choose(random).unwrap())
-        .collect();
+    let values: Vec<&str> =
+        (0..random.random_range(1..4)).map(|_| *EXTREMES.choose(random).unwrap()).collect();
     let function = OF_EXTREMES.choose(random).unwrap();
     format!("SELECT ignore({function}({}))", values.join(", "))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callbacks::CallbackState;
 use campaigns::CampaignState;
 use delivery::DeliveryState;
+use identity::IdentityState;
 use insights::ops::InsightState;
 use members::openid::OpenId;
 use privacy::PrivacyState;
@@ -41,6 +42,7 @@ pub struct App {
     pub pages: PageState,
     pub sdk: SdkState,
     pub insights: InsightState,
+    pub identity: IdentityState,
     /// The listener for SQL, where it is on.
     pub sql: Option<SqlListener>,
     pub privacy: PrivacyState,

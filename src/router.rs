@@ -66,7 +66,7 @@ fn routes(
         .merge(with_state(events::api::routes(), services))
         .merge(with_state(exports::api::routes(), services))
         .merge(with_state(users::api::routes(), services))
-        .merge(with_state(identity::api::routes(), services))
+        .merge(with_state(identity::api::routes(), app.map(|app| &app.identity)))
         .merge(with_state(delivery::api::user_devices(), delivery))
         .merge(with_state(insights::api::routes(), app.map(|app| &app.insights)))
         .merge(with_state(privacy::api::routes(), app.map(|app| &app.privacy)))

@@ -26,7 +26,7 @@ use contacts::{ContactState, events::ops::rejected, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
-use identity::ops::mirror;
+use identity::{IdentityState, ops::mirror};
 use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
@@ -530,6 +530,7 @@ fn assemble(
         callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
         insights: InsightState::new(delivery.contacts().clone()),
+        identity: IdentityState::new(Services::clone(&delivery)),
         sql: sql_listener(settings, &delivery),
         privacy: privacy(data_dir, privacy_spool, &delivery),
         console: openid::console(settings, delivery.clock())?,

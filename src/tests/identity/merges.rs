@@ -260,3 +260,18 @@ async fn a_deleted_survivor_leaves_all_its_ids_to_others() {
     let bin = workspace.api.get("/users/deleted", 200).await.json();
     assert_eq!(bin["total"], 1);
 }
+
+#[tokio::test]
+async fn the_id_of_a_merged_profile_deletes_its_survivor() {
+    let workspace = Workspace::new().await;
+    let (from, into) = (profile(&workspace, "old").await, profile(&workspace, "new").await);
+    merge(&workspace, "old", "new").await;
+    for expected in [204, 404] {
+        let delete = workspace.api.request(Method::DELETE, &format!("/users/{from}"));
+        workspace.api.send(delete, expected).await;
+    }
+    workspace.api.get(format!("/users/{into}"), 404).await;
+    let bin = workspace.api.get("/users/deleted", 200).await.json();
+    assert_eq!((&bin["total"], &bin["items"][0]["originalId"]), (&json!(1), &json!(into)));
+    profile(&workspace, "old").await;
+}

@@ -6,6 +6,7 @@ mod aliases;
 mod histories;
 mod leads_to;
 mod links;
+mod merge_races;
 mod merges;
 mod mirror;
 mod races;

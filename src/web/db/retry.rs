@@ -17,7 +17,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(80);
 /// Does `work`, a whole transaction from its beginning to its commit, again while it loses races.
 ///
 /// # Errors
-/// What the work failed with, or what its last try failed with.
+/// What the work failed with. Unavailable when its last try lost a race, too: a later call may succeed.
 pub async fn retried<T, F, W>(mut work: F) -> Result<T>
 where
     F: FnMut() -> W,
@@ -33,7 +33,13 @@ where
             done => return done,
         }
     }
-    work().await
+    work().await.map_err(|error| match error {
+        Error::Store(StoreFault::LostRace(cause)) => {
+            tracing::warn!(error = %format_args!("{cause:#}"), "a transaction lost each race");
+            Error::store_unavailable()
+        }
+        error => error,
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +86,7 @@ mod tests {
         }
     }
 
-    async fn tries(state: &'static str, fails: u32) -> (bool, u32) {
+    async fn tries(state: &'static str, fails: u32) -> (Result<()>, u32) {
         let count = Cell::new(0);
         let done = retried(async || {
             count.set(count.get() + 1);
@@ -90,15 +96,20 @@ mod tests {
             Err(Error::from(sqlx::Error::Database(Box::new(Answered(state)))))
         })
         .await;
-        (done.is_ok(), count.get())
+        (done, count.get())
     }
 
     #[tokio::test]
     async fn a_lost_race_is_run_again_and_nothing_else_is() {
-        assert_eq!(tries("40P01", 0).await, (true, 1));
-        assert_eq!(tries("40P01", 2).await, (true, 3));
-        assert_eq!(tries("40001", 4).await, (true, 5));
-        assert_eq!(tries("40001", 5).await, (false, 5), "it gives up");
-        assert_eq!(tries("23505", 1).await, (false, 1), "a violated rule stays one");
+        for (state, fails, tried) in [("40P01", 0, 1), ("40P01", 2, 3), ("40001", 4, 5)] {
+            let (done, count) = tries(state, fails).await;
+            assert_eq!((done.is_ok(), count), (true, tried), "{state} {fails} times");
+        }
+        let (given_up, count) = tries("40001", 5).await;
+        assert!(given_up.unwrap_err().is_unavailable(), "it gives up");
+        assert_eq!(count, 5);
+        let (refused, count) = tries("23505", 1).await;
+        assert!(!refused.unwrap_err().is_unavailable(), "a violated rule stays one");
+        assert_eq!(count, 1);
     }
 }

@@ -1,14 +1,16 @@
 //! Contacts: whether they exist, and their addresses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use kernel::{Channel, OrganizationId, Result, Tenant, UserId, WorkspaceId};
-use sqlx::{PgConnection, PgPool};
+use kernel::{
+    Channel, Error, OrganizationId, Result, Tenant, UserId, WorkspaceId, store::StoreFault,
+};
+use sqlx::{Connection as _, PgConnection, PgPool};
 
 use suppressions::model::{Identifier, Ledger, LedgerAddress};
 
-/// Times that the survivors of merged contacts are looked for.
-const TRIES_MAX: usize = 4;
+/// Looks for contacts and their survivors. Each one that is overtaken means that a merge is done.
+const LOOKS_MAX: usize = 20;
 
 /// The addresses of a contact, as the ledgers spell them.
 #[derive(Debug, Clone, Default)]
@@ -52,32 +54,48 @@ impl LockedContacts {
     pub(in crate::consent) fn current(&self, user: UserId) -> UserId {
         self.survivors.get(&user).copied().unwrap_or(user)
     }
+
+    /// Notes the survivors of contacts, which may be survivors of others.
+    fn follow(&mut self, merged: HashMap<UserId, UserId>) {
+        for survivor in self.survivors.values_mut() {
+            *survivor = merged.get(survivor).copied().unwrap_or(*survivor);
+        }
+        self.survivors.extend(merged);
+    }
 }
 
-/// Locks contacts, or the survivors of those that were merged.
+/// Locks contacts, or the survivors of those that were merged, in the order of their ids. A contact may be merged while its
+/// lock is awaited, and its survivor may have a lower id: then all locks are given up first.
+///
+/// # Errors
+/// A lost race where others merged these contacts all the while.
 pub(in crate::consent) async fn lock(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
 ) -> Result<LockedContacts> {
     let mut locked = LockedContacts::default();
-    let mut wanted: Vec<UserId> = users.to_vec();
-    // A contact may be merged while its lock is awaited, its survivor as well.
-    for _ in 0..TRIES_MAX {
-        locked.addresses.extend(lock_active(&mut *connection, workspace, &wanted).await?);
-        let is_missing = |user: &UserId| !locked.addresses.contains_key(&locked.current(*user));
-        let missing: Vec<UserId> = users.iter().filter(|user| is_missing(user)).copied().collect();
-        if missing.is_empty() {
-            break;
+    for _ in 0..LOOKS_MAX {
+        let wanted: HashSet<UserId> = users.iter().map(|user| locked.current(*user)).collect();
+        let wanted: Vec<UserId> = wanted.into_iter().collect();
+        let mut look = connection.begin().await?;
+        locked.addresses = lock_active(&mut look, workspace, &wanted).await?;
+        let missing: Vec<UserId> =
+            wanted.into_iter().filter(|user| !locked.addresses.contains_key(user)).collect();
+        let merged = if missing.is_empty() {
+            HashMap::new()
+        } else {
+            survivors(&mut look, workspace, &missing).await?
+        };
+        if merged.is_empty() {
+            look.commit().await?;
+            return Ok(locked);
         }
-        let survivors = survivors(&mut *connection, workspace, &missing).await?;
-        if survivors.is_empty() {
-            break;
-        }
-        wanted = survivors.values().copied().collect();
-        locked.survivors.extend(survivors);
+        look.rollback().await?;
+        locked.follow(merged);
     }
-    Ok(locked)
+    let cause = anyhow::anyhow!("contacts were merged while their locks were awaited");
+    Err(Error::Store(StoreFault::LostRace(cause)))
 }
 
 /// The survivors of those of these contacts that were merged.

@@ -12,12 +12,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    Services,
     auth::{Caller, scope},
     http::{ApiResult, Body, Path, Requester},
 };
 
 use crate::{
+    IdentityState,
     model::{IDENTIFIER_CHARS_MAX, IdentifierType, Identity, LinkSource, REMOVED_MAX, Removal},
     ops,
 };
@@ -25,7 +25,7 @@ use crate::{
 /// Whose links can be removed, by their names.
 const LINKED_BY: &Words<LinkedBy> = &[("sdkKey", LinkedBy::SdkKey)];
 
-pub(super) fn routes() -> OpenApiRouter<Services> {
+pub(super) fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(list_identities, remove_identities))
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Identities {
     responses((status = 200, body = Identities), (status = 404, description = "no such active profile"))
 )]
 async fn list_identities(
-    State(app): State<Services>,
+    State(app): State<IdentityState>,
     caller: Caller<scope::UsersRead>,
     Path(user): Path<String>,
 ) -> ApiResult<Json<Identities>> {
@@ -135,7 +135,7 @@ struct RemovedIdentities {
     )
 )]
 async fn remove_identities(
-    State(app): State<Services>,
+    State(app): State<IdentityState>,
     caller: Caller<scope::UsersWrite>,
     requester: Requester,
     Path(user): Path<String>,

@@ -10,18 +10,17 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    Services,
     audit::Origin,
     auth::{Caller, scope},
     http::{ApiResult, Body, Requester},
 };
 
-use crate::{model::IDENTIFIER_CHARS_MAX, ops};
+use crate::{IdentityState, model::IDENTIFIER_CHARS_MAX, ops};
 
 /// Where the changes of this endpoint come from, as the history names it.
 const SOURCE: &str = "api";
 
-pub(super) fn routes() -> OpenApiRouter<Services> {
+pub(super) fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(merge_users))
 }
 
@@ -74,12 +73,13 @@ struct MergedUsers {
     )
 )]
 async fn merge_users(
-    State(app): State<Services>,
+    State(app): State<IdentityState>,
     caller: Caller<scope::UsersWrite>,
     requester: Requester,
     Body(request): Body<MergeRequest>,
 ) -> ApiResult<Json<MergedUsers>> {
     let tenant = caller.tenant();
+    let _permit = app.merge_permit(tenant.workspace).await?;
     let country = app.country(tenant.workspace).await?;
     let context = WriteContext { db: app.db(), tenant, country, now: app.clock().now() };
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };

@@ -4,9 +4,10 @@ mod identities;
 mod merge;
 
 use utoipa_axum::router::OpenApiRouter;
-use web::Services;
+
+use crate::IdentityState;
 
 /// The routes of identities and merges.
-pub fn routes() -> OpenApiRouter<Services> {
+pub fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().merge(identities::routes()).merge(merge::routes())
 }

@@ -11,7 +11,7 @@ use web::{
     db,
 };
 
-use super::locked::locked;
+use super::locked::ending;
 use crate::{
     model::{IDENTIFIERS_MAX, IdentifierType, LinkSource, Merged, ProfilePair},
     store::{
@@ -66,7 +66,7 @@ async fn attempt(
     let WriteContext { db, tenant, now, .. } = context;
     let workspace = tenant.workspace;
     let mut tx = db.begin().await?;
-    let found = locked(&mut tx, workspace, &[pair.from, pair.into]).await?;
+    let found = ending(&mut tx, workspace, pair.from, Some(pair.into)).await?;
     let (Some(&from), Some(&into)) = (found.get(&pair.from), found.get(&pair.into)) else {
         return Err(Error::NotFound("User"));
     };

@@ -27,29 +27,6 @@ pub(crate) async fn owners(
     rows.into_iter().map(|row| Ok((row.id, user_id(&row.user_id)?))).collect()
 }
 
-/// Locks the profiles that these ids stand for, in the order of their ids. Returns the profile of each id; one that
-/// was merged or deleted meanwhile is missing.
-pub(crate) async fn lock(
-    tx: &mut PgConnection,
-    workspace: WorkspaceId,
-    users: &[UserId],
-) -> Result<HashMap<UserId, UserId>> {
-    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
-    let rows = sqlx::query!(
-        r#"select named.id as "id!", u.id as survivor
-           from users named
-           join users u on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id)
-           where named.workspace_id = $1 and named.id = any($2) and u.deleted_at is null
-           order by u.id
-           for no key update of u"#,
-        workspace.uuid(),
-        &ids as _,
-    )
-    .fetch_all(tx)
-    .await?;
-    rows.into_iter().map(|row| Ok((user_id(&row.id)?, user_id(&row.survivor)?))).collect()
-}
-
 /// Links anonymous ids to locked profiles, the first link of each, as far as the profiles have room. Returns the
 /// anonymous ids that were linked. A link to a deleted profile is replaced, and one that was removed. Links of public keys have room for
 /// [`PUBLIC_LINKS_MAX`].

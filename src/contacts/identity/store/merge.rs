@@ -39,6 +39,18 @@ pub(crate) async fn devices_and_tallies(
     )
     .execute(&mut *tx)
     .await?;
+    // In the order in which apps that report displays lock them.
+    sqlx::query!(
+        "select from in_app_recipient
+         where workspace_id = $1 and user_id in ($2, $3)
+         order by message_id
+         for no key update",
+        workspace,
+        &from[..],
+        &into[..],
+    )
+    .fetch_all(&mut *tx)
+    .await?;
     // Of a message that both were shown, the survivor's stays and counts the displays of both.
     sqlx::query!(
         "update in_app_recipient r

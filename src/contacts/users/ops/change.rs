@@ -9,7 +9,7 @@ use crate::users::{
         attributes::{self, Attributes},
     },
     ops::{
-        NO_USER,
+        NO_USER, locks,
         upsert::{WriteContext, apply, merged_fault},
     },
     store::{self, write::Change},
@@ -57,10 +57,10 @@ pub async fn update(context: WriteContext<'_>, user: User, update: &Update) -> R
 
 async fn attempt(context: WriteContext<'_>, id: UserId, update: &Update) -> Result<User> {
     let mut tx = db::begin_by_index(context.db).await?;
+    // It may have been merged since it was read.
+    let found = locks::survivors(&mut tx, context.tenant.workspace, &[id]).await?;
+    let id = found.get(&id).copied().ok_or(NO_USER)?;
     let locked = store::resolve::lock(&mut tx, context.tenant.workspace, &[id]).await?;
-    if locked.is_empty() {
-        return Err(NO_USER);
-    }
     let refused = apply(&mut tx, context.only_step(), &[update.change(id)], &locked).await?;
     if let Some(fault) = refused.get(&id) {
         return Err(merged_fault(*fault));

@@ -3,11 +3,13 @@
 pub mod calls;
 pub mod change;
 pub mod inline;
+pub mod locks;
 pub mod phone_numbers;
 pub mod upsert;
 
 use kernel::{Country, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
+use web::db;
 
 use crate::users::{
     model::{DeletedUser, Deletion, ProfileRecord, User, typed::Typed},
@@ -59,15 +61,30 @@ pub async fn records(
     store::read::records(db, workspace, after, limit).await
 }
 
-/// Moves a profile to the recycle bin. No read finds it after that. Its events stay.
+/// Moves a profile to the recycle bin, the survivor by the id of a merged one. No read finds it after that. Its events stay.
 pub async fn delete(
-    db: &PgPool,
+    pool: &PgPool,
     workspace: WorkspaceId,
     now: Timestamp,
     id: UserId,
     deletion: &Deletion<'_>,
 ) -> Result<()> {
-    if store::bin::delete(db, workspace, now, id, deletion).await? { Ok(()) } else { Err(NO_USER) }
+    db::retried(|| delete_once(pool, workspace, now, id, deletion)).await
+}
+
+async fn delete_once(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    id: UserId,
+    deletion: &Deletion<'_>,
+) -> Result<()> {
+    let mut tx = pool.begin().await?;
+    let found = locks::ending(&mut tx, workspace, id, None).await?;
+    let survivor = found.get(&id).copied().ok_or(NO_USER)?;
+    store::bin::delete(&mut tx, workspace, now, survivor, deletion).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// A page of the active profiles that match a text, best match first and among equals latest change first, and

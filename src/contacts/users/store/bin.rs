@@ -1,22 +1,21 @@
 //! The recycle bin.
 
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use super::user_id;
 use crate::users::model::{DeletedUser, Deletion, typed::Typed};
 use kernel::page::PageWindow;
 
-/// Deletes an active profile. Returns whether there was one.
+/// Deletes an active profile, which is locked with those that were merged into it.
 pub(in crate::users) async fn delete(
-    db: &PgPool,
+    tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
     id: UserId,
     deletion: &Deletion<'_>,
-) -> Result<bool> {
-    let mut tx = db.begin().await?;
-    let done = sqlx::query!(
+) -> Result<()> {
+    sqlx::query!(
         "update users
          set deleted_at = $3, deleted_by = $4, deleted_via = 'api', deleted_reason = $5
          where workspace_id = $1 and id = $2 and deleted_at is null",
@@ -35,10 +34,9 @@ pub(in crate::users) async fn delete(
         workspace.uuid(),
         &id.bytes()[..],
     )
-    .execute(&mut *tx)
+    .execute(tx)
     .await?;
-    tx.commit().await?;
-    Ok(done.rows_affected() == 1)
+    Ok(())
 }
 
 /// A row of a deleted profile.

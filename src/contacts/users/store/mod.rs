@@ -2,6 +2,7 @@
 
 pub(super) mod bin;
 pub(super) mod calls;
+pub(super) mod locks;
 pub(super) mod phone_numbers;
 pub(super) mod read;
 pub(super) mod resolve;

@@ -3,7 +3,7 @@
 use identity::model::{AliasRefusal, Aliased, Linked, Trust};
 use serde_json::json;
 
-use super::{alias, alias_by, further, link, profile};
+use super::{alias, alias_by, further, link, link_publicly, profile};
 use crate::kit::Workspace;
 
 #[tokio::test]
@@ -107,6 +107,47 @@ async fn aliases_in_a_circle_are_one_person() {
     }
     let page = workspace.api.get("/users", 200).await.json();
     assert_eq!(page["pagination"]["total"], 1);
+}
+
+#[tokio::test]
+async fn an_anonymous_id_stays_with_whom_it_was_linked_to() {
+    let workspace = Workspace::new().await;
+    let (ann, bob) = (profile(&workspace, "ann").await, profile(&workspace, "bob").await);
+    link(&workspace, "a1", &ann).await;
+    let refused = Aliased::Refused(AliasRefusal::LinkedToAnother);
+    assert_eq!(alias(&workspace, "bob", "a1").await, refused);
+    let refused = Aliased::Refused(AliasRefusal::PublicKey);
+    assert_eq!(alias_by(&workspace, Trust::Public, "bob", "a1").await, refused);
+    let user = ann.parse().unwrap();
+    assert_eq!(alias(&workspace, "ann", "a1").await, Aliased::Known(user));
+    assert_eq!(further(&workspace, "ann").await, ["anonymous:a1"]);
+    assert!(further(&workspace, "bob").await.is_empty());
+    // A further anonymous id is of the same person.
+    let linked = Linked::New;
+    assert_eq!(alias(&workspace, "a2", "a1").await, Aliased::Linked { user, linked });
+    assert_eq!(further(&workspace, "ann").await, ["anonymous:a1", "anonymous:a2"]);
+    workspace.api.get("/users/by-user-id/a1", 404).await;
+    // What an SDK key linked and a server may use as an id of users is free for the server.
+    link_publicly(&workspace, "customer-77", &ann).await;
+    let named = Aliased::Named(bob.parse().unwrap());
+    assert_eq!(alias(&workspace, "bob", "customer-77").await, named);
+}
+
+#[tokio::test]
+async fn a_circle_of_ids_without_profiles_lists_each_once() {
+    let workspace = Workspace::new().await;
+    let linked = alias(&workspace, "k1", "k2").await;
+    let found = workspace.api.get("/users/by-user-id/k2", 200).await.json();
+    let user = found["id"].as_str().unwrap().parse().unwrap();
+    assert_eq!(linked, Aliased::Linked { user, linked: Linked::New });
+    assert_eq!(alias(&workspace, "k2", "k3").await, Aliased::Named(user));
+    for (previous, next) in [("k3", "k1"), ("k1", "k2"), ("k2", "k3")] {
+        let again = alias(&workspace, previous, next).await;
+        let known = Aliased::Linked { user, linked: Linked::Known };
+        assert!(again == Aliased::Known(user) || again == known, "{again:?}");
+    }
+    assert_eq!(further(&workspace, "k2").await, ["alias:k3", "anonymous:k1"]);
+    assert_eq!(workspace.api.get("/users", 200).await.json()["pagination"]["total"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

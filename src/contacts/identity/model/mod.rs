@@ -235,6 +235,8 @@ pub enum Aliased {
 pub enum AliasRefusal {
     /// `previous` has a profile, and the caller has a public key.
     PublicKey,
+    /// `previous` has a profile, and `user` is an anonymous id of another.
+    LinkedToAnother,
     /// One of the ids is no identifier.
     Unusable,
     /// The merged profile would break a limit, named here.
@@ -247,6 +249,9 @@ impl fmt::Display for AliasRefusal {
             Self::PublicKey => {
                 f.write_str("previousId has a profile, which an SDK key never merges or renames")
             }
+            Self::LinkedToAnother => f.write_str(
+                "userId is linked to another profile as an anonymous id: merge the profiles, or remove it there",
+            ),
             Self::Unusable => write!(
                 f,
                 "previousId and userId must have 1 to {IDENTIFIER_CHARS_MAX} characters, none of them NUL"

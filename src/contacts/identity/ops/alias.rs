@@ -24,7 +24,7 @@ const TRIES_MAX: u32 = 10;
 
 /// Joins two ids. `previous` without a profile is an anonymous id, and is linked to the profile of `user`, which is
 /// created where there is none. With an API key, the profile of `previous` is merged into that of `user`, or gets the
-/// id `user` where no profile has it.
+/// id `user` where it is free. An anonymous id as `user` stands for the profile that it is linked to, and stays there.
 ///
 /// # Errors
 /// When the store fails.
@@ -65,20 +65,42 @@ async fn attempt(
 ) -> Result<Option<Aliased>> {
     let (db, workspace) = (context.db, context.tenant.workspace);
     let previous = read::profile(db, workspace, alias.previous).await?.map(|found| found.user);
-    let user = read::profile(db, workspace, alias.user).await?.map(|found| found.user);
+    let user = match read::profile(db, workspace, alias.user).await? {
+        Some(found) => Named::Profile(found.user),
+        None => match read::linked_users(db, workspace, &[alias.user]).await?.get(alias.user) {
+            Some(owner) => Named::LinkedTo(*owner),
+            None => Named::Free,
+        },
+    };
     match (previous, user) {
-        (Some(previous), Some(user)) if previous == user => Ok(Some(Aliased::Known(user))),
+        (Some(previous), Named::Profile(user) | Named::LinkedTo(user)) if previous == user => {
+            Ok(Some(Aliased::Known(user)))
+        }
         (Some(_), _) if trust == Trust::Public => {
             Ok(Some(Aliased::Refused(AliasRefusal::PublicKey)))
         }
-        (Some(from), Some(into)) => {
+        (Some(from), Named::Profile(into)) => {
             let pair = ProfilePair { from, into };
             let merged = merge::merge_profiles(context, origin, LinkSource::Alias, pair).await?;
             Ok(Some(Aliased::Merged(merged.survivor)))
         }
-        (Some(profile), None) => named(context, origin, profile, alias.user).await,
-        (None, user) => linked(context, trust, alias, user).await.map(Some),
+        (Some(_), Named::LinkedTo(_)) => Ok(Some(Aliased::Refused(AliasRefusal::LinkedToAnother))),
+        (Some(profile), Named::Free) => named(context, origin, profile, alias.user).await,
+        (None, Named::Profile(user) | Named::LinkedTo(user)) => {
+            linked(context, trust, alias, Some(user)).await.map(Some)
+        }
+        (None, Named::Free) => linked(context, trust, alias, None).await.map(Some),
     }
+}
+
+/// What the id `user` of an alias stands for.
+#[derive(Debug, Clone, Copy)]
+enum Named {
+    /// A profile that has it as its own.
+    Profile(UserId),
+    /// The profile to which it is linked as an anonymous id that names users.
+    LinkedTo(UserId),
+    Free,
 }
 
 /// Gives a profile an id that no profile has.

@@ -1,10 +1,7 @@
 //! `/campaigns` and `/campaigns/:campaignId`: creating, reading, changing and deleting.
 
 use axum::{Json, extract::State};
-use http::{
-    HeaderMap, HeaderName, StatusCode,
-    header::{ETAG, IF_MATCH},
-};
+use http::{HeaderMap, HeaderName, StatusCode, header::ETAG};
 use kernel::CampaignId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -13,14 +10,14 @@ use web::{
 };
 
 use super::{
-    BODY_BYTES_MAX, Campaign,
+    BODY_BYTES_MAX, Campaign, precondition,
     schema::{CampaignChange, CampaignFields},
     who,
     wire::TaggedCampaign,
 };
 use crate::{
     CampaignState,
-    model::{self, Edit, Precondition},
+    model::{self, Edit},
     ops,
 };
 
@@ -93,9 +90,7 @@ async fn update_campaign(
     headers: HeaderMap,
     BodyFor(id, Body(edit)): BodyFor<CampaignId, Body<Edit, BODY_BYTES_MAX>>,
 ) -> ApiResult<Tagged> {
-    // Bytes that are no text are no ETag.
-    let texts = headers.get_all(IF_MATCH).iter().map(|value| value.to_str().unwrap_or_default());
-    let precondition = Precondition::read(texts)?;
+    let precondition = precondition(&headers)?;
     let campaign = ops::update(&app, &who(&caller), id, &edit, &precondition).await?;
     Ok(tagged(campaign))
 }

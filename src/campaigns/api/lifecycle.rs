@@ -2,7 +2,7 @@
 //! campaign.
 
 use axum::{Json, extract::State};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use kernel::CampaignId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -10,7 +10,7 @@ use web::{
     http::{ApiResult, Body, BodyFor, OptionalBody},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, precondition, who};
 use crate::{CampaignState, ops};
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
@@ -32,24 +32,30 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
 /// A body is optional, but must be JSON.
 type OptionalEmptyBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
 
-/// Launches: a one-time campaign is sent now, whatever its schedule; others become live.
+/// Launches: a one-time campaign is sent now, whatever its schedule; others become live. With `If-Match` that is done only
+/// where the campaign still has that ETag.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/send",
     tag = "campaigns",
-    params(("campaignId" = CampaignId, Path)),
+    params(
+        ("campaignId" = CampaignId, Path),
+        ("If-Match" = Option<String>, Header, description = "ETags with commas between them, or `*`"),
+    ),
     responses(
         OneCampaign,
         (status = 400, description = "its content cannot be sent"),
-        (status = 409, description = "it is neither a draft nor scheduled"),
+        (status = 409, description = "it is neither a draft nor scheduled, or its ETag is none of `If-Match`"),
     )
 )]
 async fn send_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
+    headers: HeaderMap,
     BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::send(&app, &who(&caller), id).await?;
+    let precondition = precondition(&headers)?;
+    let campaign = ops::send(&app, &who(&caller), id, &precondition).await?;
     Ok(Json(campaign.into()))
 }
 

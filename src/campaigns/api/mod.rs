@@ -15,13 +15,14 @@ mod trial;
 mod versions;
 mod wire;
 
-use kernel::fields::EmptyBody;
+use http::{HeaderMap, header::IF_MATCH};
+use kernel::{Result, fields::EmptyBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::auth::Caller;
 
 use self::wire::{Campaign, OneCampaign};
 use super::ops::Who;
-use crate::CampaignState;
+use crate::{CampaignState, model::Precondition};
 
 const BODY_BYTES_MAX: usize = 8 << 20;
 
@@ -42,4 +43,12 @@ pub fn routes() -> OpenApiRouter<CampaignState> {
 
 fn who<S>(caller: &Caller<S>) -> Who {
     Who { workspace: caller.workspace(), actor: caller.actor(), zone: caller.timezone().to_owned() }
+}
+
+/// The ETags of `If-Match`, which a campaign must have for a change to be made.
+fn precondition(headers: &HeaderMap) -> Result<Precondition> {
+    // Bytes that are no text are no ETag.
+    Precondition::read(
+        headers.get_all(IF_MATCH).iter().map(|value| value.to_str().unwrap_or_default()),
+    )
 }

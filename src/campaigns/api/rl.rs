@@ -1,6 +1,7 @@
 //! Learning campaigns: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
 
 use axum::{Json, extract::State};
+use http::HeaderMap;
 use kernel::fields::describe::described;
 use kernel::{
     CampaignId,
@@ -15,7 +16,7 @@ use web::{
     http::{ApiResult, Body, BodyFor, OptionalBody},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, precondition, who};
 use crate::{CampaignState, model::learning::Plan, ops};
 
 const IDS_MAX: usize = 100;
@@ -31,29 +32,35 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(ml_path_warmth))
 }
 
-/// Launches a learning campaign, which sends more of the variants that earn rewards.
+/// Launches a learning campaign, which sends more of the variants that earn rewards. With `If-Match` that is done only where
+/// the campaign still has that ETag.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/launch-rl",
     tag = "campaigns",
-    params(("campaignId" = CampaignId, Path)),
+    params(
+        ("campaignId" = CampaignId, Path),
+        ("If-Match" = Option<String>, Header, description = "ETags with commas between them, or `*`"),
+    ),
     request_body = Option<Plan>,
     responses(
         OneCampaign,
         (status = 400, description = "fewer than two variants besides the control group, or content that cannot be sent"),
-        (status = 409, description = "it is neither a draft nor scheduled"),
+        (status = 409, description = "it is neither a draft nor scheduled, or its ETag is none of `If-Match`"),
     )
 )]
 async fn launch_rl(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
+    headers: HeaderMap,
     BodyFor(id, Body(OptionalBody(plan))): BodyFor<
         CampaignId,
         Body<OptionalBody<Plan>, BODY_BYTES_MAX>,
     >,
 ) -> ApiResult<Json<Campaign>> {
     let plan = plan.unwrap_or_default();
-    let campaign = ops::launch_rl(&app, &who(&caller), id, plan).await?;
+    let precondition = precondition(&headers)?;
+    let campaign = ops::launch_rl(&app, &who(&caller), id, plan, &precondition).await?;
     Ok(Json(campaign.into()))
 }
 

@@ -10,24 +10,29 @@ use super::{Step, Who, change, find, lifecycle::refuse_unsendable};
 use crate::{
     CampaignState,
     model::{
-        Action, Call, Campaign, Change,
+        Action, Call, Campaign, Change, Precondition,
         learning::{self, ARMS_MIN, Learning, Objective, Plan, WAVE_GAP_MIN},
     },
     store,
 };
 
-/// Launches a learning campaign.
+/// Launches a learning campaign, where it is still what the caller expects.
 ///
 /// # Errors
 /// Not found; a bad request if there are too few variants or the content cannot be sent; a conflict in a
-/// status that cannot be launched.
+/// status that cannot be launched, and where the campaign was changed.
 pub async fn launch_rl(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
     plan: Plan,
+    precondition: &Precondition,
 ) -> Result<Campaign> {
-    change(app, who, id, |campaign, now| launched(campaign, plan, now).map(Some)).await
+    change(app, who, id, |campaign, now| {
+        precondition.check(campaign)?;
+        launched(campaign, plan, now).map(Some)
+    })
+    .await
 }
 
 fn launched(campaign: &Campaign, plan: Plan, now: Timestamp) -> Result<Step> {

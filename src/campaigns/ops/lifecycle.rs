@@ -6,19 +6,26 @@ use super::{Step, Who, change};
 use crate::{
     CampaignState,
     model::{
-        Action, Call, Campaign, CampaignKind, Definition, SendType, Status,
+        Action, Call, Campaign, CampaignKind, Definition, Precondition, SendType, Status,
         checks::{self, Check, CheckId, CheckStatus},
         learning::{Learning, Plan},
     },
     store,
 };
 
-/// Launches: a one-time campaign is sent now, others become live.
+/// Launches: a one-time campaign is sent now, others become live, where the campaign is still what the caller expects.
 ///
 /// # Errors
-/// Not found; a bad request if the content cannot be sent; a conflict in a status that cannot be launched.
-pub async fn send(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
+/// Not found; a bad request if the content cannot be sent; a conflict in a status that cannot be launched, and where the
+/// campaign was changed.
+pub async fn send(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    precondition: &Precondition,
+) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
+        precondition.check(campaign)?;
         let mut step = Step::transition(campaign, Call::Send, Action::Sent, now)?;
         refuse_unsendable(&campaign.definition, now)?;
         begin_learning(&mut step.campaign, now)?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     Campaign, ENTRY, Whole,
     asked_report::Asked,
-    editor, find, launch,
+    confirmed, editor, find,
     offers::{self, Action},
     report,
 };
@@ -36,7 +36,7 @@ pub(super) async fn act(
     let Addressed { campaign, name } = addressed;
     let whole = find(&visitor, &campaign).await?;
     if name == "schedule" {
-        return schedule(&visitor, &whole).await;
+        return confirmed::schedule(&visitor, &whole, &form).await;
     }
     if name == "rollback" {
         return roll_back(&visitor, &whole, &form).await;
@@ -44,11 +44,11 @@ pub(super) async fn act(
     if name == "select-winner" {
         return select_winner(&visitor, &whole, &form).await;
     }
-    if matches!(name.as_str(), "send" | "launch-rl") && form.text(launch::CONFIRMED).is_none() {
-        return Ok(launch::page(&visitor, &whole, &launch::Asked::to_confirm(), None).await);
-    }
     let campaign = &whole.campaign;
     let action = offers::named(campaign, &name).ok_or_else(Failure::not_found)?;
+    if matches!(action.name, "send" | "launch-rl") {
+        return confirmed::launch(&visitor, &whole, &form, action).await;
+    }
     if action.confirmed.is_some() && !form.confirms(view::confirmable(&campaign.name, &campaign.id))
     {
         let text = "The name that was typed is not that of the campaign: nothing was changed";
@@ -60,9 +60,6 @@ pub(super) async fn act(
             let is_of_report = form.text("from") == Some("report") && to == campaign.path();
             let to = if is_of_report { campaign.path_of("report") } else { to };
             Ok(visitor.done(&to, action.notice))
-        }
-        Err(failure) if failure.is_of_fields() && matches!(action.name, "send" | "launch-rl") => {
-            Ok(launch::page(&visitor, &whole, &launch::Asked::default(), Some(&failure)).await)
         }
         Err(failure) if failure.is_of_fields() => {
             Ok(refused(&visitor, &whole, &form, &failure).await)
@@ -88,19 +85,6 @@ async fn refused(visitor: &Visitor, whole: &Whole, form: &Form, failure: &Failur
         return report::page(visitor, whole, &Asked::default(), Some(failure)).await;
     }
     editor::page(visitor, whole, None, Some(failure)).await
-}
-
-/// Has a draft sent at its time.
-async fn schedule(visitor: &Visitor, whole: &Whole) -> PageResult<Response> {
-    let campaign = &whole.campaign;
-    let call = visitor.call(Method::PUT, path(["campaigns", &campaign.id]));
-    match call.json(&json!({"status": "scheduled"}))?.done().await {
-        Ok(()) => Ok(visitor.done(&campaign.path_of("launch"), "The campaign is scheduled.")),
-        Err(failure) if failure.is_of_fields() => {
-            Ok(launch::page(visitor, whole, &launch::Asked::default(), Some(&failure)).await)
-        }
-        Err(failure) => Err(failure),
-    }
 }
 
 /// Brings an older version back.

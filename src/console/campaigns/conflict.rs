@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    Whole,
+    Campaign, Whole,
     versions::{Change, Entry, History},
 };
 use crate::{
@@ -29,34 +29,14 @@ pub(super) fn expected(form: &Form, is_over_others: bool) -> Option<&str> {
 /// What stands in the form in place of its faults.
 pub(super) async fn message(visitor: &Visitor, whole: &Whole, loaded: &str) -> Markup {
     let campaign = &whole.campaign;
-    let call = visitor.get(path(["campaigns", &campaign.id, "history"])).query("limit", ENTRIES);
-    let history: PageResult<History> = call.read().await;
-    let change = history.ok().and_then(|history| history.items.into_iter().find(is_of_content));
-    let before = number(loaded);
-    let difference = format!(
-        "{}?v1={}&v2={}",
-        campaign.path_of("versions"),
-        before.unwrap_or_default(),
-        campaign.version
-    );
     html! {
         div class="alert" role="alert" {
             p {
-                @match &change {
-                    Some(change) => {
-                        bdi { (change.actor.name()) } " changed this campaign "
-                        (view::ago(change.created_at, visitor.now(), visitor.zone()))
-                    },
-                    None => "The campaign was changed",
-                }
+                (who_changed(visitor, campaign).await)
                 ", after this form was opened. Nothing was saved; what you typed is below."
             }
             p {
-                @if before.is_some_and(|before| before < campaign.version) {
-                    a href=(difference) target="_blank" { "What changed" }
-                } @else {
-                    a href=(campaign.path_of("versions")) target="_blank" { "Versions and history" }
-                }
+                (what_changed(campaign, loaded))
                 " · "
                 a href=(campaign.path()) { "Drop what is typed here" }
             }
@@ -65,6 +45,48 @@ pub(super) async fn message(visitor: &Visitor, whole: &Whole, loaded: &str) -> M
                 "Save over that change"
             }
         }
+    }
+}
+
+/// What stands above the page of the launch in place of what refused it.
+pub(super) async fn message_of_launch(visitor: &Visitor, whole: &Whole, loaded: &str) -> Markup {
+    let campaign = &whole.campaign;
+    html! {
+        div class="alert" role="alert" {
+            p {
+                (who_changed(visitor, campaign).await)
+                ", after this page was opened. Nothing was sent; the numbers below are of what it is now."
+            }
+            p { (what_changed(campaign, loaded)) }
+        }
+    }
+}
+
+/// The beginning of a sentence that says who changed the content last, and when.
+async fn who_changed(visitor: &Visitor, campaign: &Campaign) -> Markup {
+    let call = visitor.get(path(["campaigns", &campaign.id, "history"])).query("limit", ENTRIES);
+    let history: PageResult<History> = call.read().await;
+    let change = history.ok().and_then(|history| history.items.into_iter().find(is_of_content));
+    html! {
+        @match &change {
+            Some(change) => {
+                bdi { (change.actor.name()) } " changed this campaign "
+                (view::ago(change.created_at, visitor.now(), visitor.zone()))
+            },
+            None => "The campaign was changed",
+        }
+    }
+}
+
+/// The link to what changed since the version that an ETag names.
+fn what_changed(campaign: &Campaign, loaded: &str) -> Markup {
+    let versions = campaign.path_of("versions");
+    match number(loaded).filter(|before| *before < campaign.version) {
+        Some(before) => {
+            let difference = format!("{versions}?v1={before}&v2={}", campaign.version);
+            html! { a href=(difference) target="_blank" { "What changed" } }
+        }
+        None => html! { a href=(versions) target="_blank" { "Versions and history" } },
     }
 }
 

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
 
-use super::{Campaign, Whole, best_hours, find, frame};
+use super::{Campaign, Whole, best_hours, confirmed, conflict, find, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Preview {
+pub(super) struct Preview {
     can_launch: bool,
     audience: Audience,
     schedule: Schedule,
@@ -70,8 +70,26 @@ struct Check {
     message: String,
 }
 
-/// The field of a launch that was confirmed: without it a launch is asked about first.
-pub(super) const CONFIRMED: &str = "confirmed";
+impl Preview {
+    /// The launch of a campaign as it is now.
+    pub(super) async fn of(visitor: &Visitor, campaign: &Campaign) -> PageResult<Self> {
+        let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview-launch"]));
+        call.changes_nothing().read().await
+    }
+
+    /// How many people would get a message.
+    pub(super) fn people(&self) -> u64 {
+        self.audience.estimated_sends
+    }
+}
+
+/// Why a launch was refused.
+#[derive(Debug)]
+pub(super) struct Refused<'r> {
+    pub(super) failure: &'r Failure,
+    /// What is shown in place of the failure's own words.
+    pub(super) message: Option<Markup>,
+}
 
 /// What the address of the page names.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -102,27 +120,29 @@ pub(super) async fn page(
     visitor: &Visitor,
     whole: &Whole,
     asked: &Asked,
-    failure: Option<&Failure>,
+    refused: Option<&Refused<'_>>,
 ) -> Response {
     let campaign = &whole.campaign;
-    let call = visitor.call(Method::POST, path(["campaigns", &campaign.id, "preview-launch"]));
-    let preview: PageResult<Preview> = call.changes_nothing().read().await;
+    let preview = Preview::of(visitor, campaign).await;
     let content = html! {
-        @if let Some(failure) = failure { (frame::refusal(failure)) }
+        @if let Some(Refused { failure, message }) = refused {
+            @if let Some(message) = message { (message) } @else { (frame::refusal(failure)) }
+        }
         @match &preview {
             Ok(preview) => {
                 @if asked.confirm == "on" && preview.can_launch && visitor.may(ScopeName::CampaignsSend) {
-                    (confirmation(visitor, campaign, preview))
+                    (confirmation(visitor, whole, preview))
                 }
                 (view::card("Checks", &checks(&preview.checks)))
                 (view::card("Audience", &audience(&preview.audience)))
                 (view::card("When", &schedule(visitor, campaign, &preview.schedule)))
                 @if campaign.send_type == "intelligent" { (best_hours::card(visitor, campaign).await) }
-                (launching(visitor, campaign, preview))
+                (launching(visitor, whole, preview))
             }
             Err(failure) => (failure.card("Launch")),
         }
     };
+    let failure = refused.map(|refused| refused.failure);
     frame::page(visitor, campaign, frame::Page::Launch, failure, &content)
 }
 
@@ -214,7 +234,8 @@ fn label(campaign: &Campaign, preview: &Preview) -> String {
 }
 
 /// The question before a launch, with the number of recipients.
-fn confirmation(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
+fn confirmation(visitor: &Visitor, whole: &Whole, preview: &Preview) -> Markup {
+    let campaign = &whole.campaign;
     let launch = if campaign.is_learning() { "launch-rl" } else { "send" };
     let address = path(["console", "campaigns", &campaign.id, "do", launch]);
     let people = view::count(preview.audience.estimated_sends);
@@ -237,7 +258,7 @@ fn confirmation(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Ma
         div class="actions" {
             form method="post" action=(address) {
                 (visitor.csrf_field())
-                (view::hidden(CONFIRMED, "yes"))
+                (confirmed::fields(whole, preview))
                 button class="button danger" type="submit" { (label(campaign, preview)) }
             }
             (view::button_link(&campaign.path_of("launch"), "Not yet"))
@@ -247,7 +268,8 @@ fn confirmation(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Ma
 }
 
 /// The buttons that lead to a launch.
-fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Markup {
+fn launching(visitor: &Visitor, whole: &Whole, preview: &Preview) -> Markup {
+    let campaign = &whole.campaign;
     let is_draft = campaign.status == "draft";
     let is_timed = campaign.send_type == "scheduled" && campaign.scheduled_at.is_some();
     let class = if is_timed { "button" } else { "button primary" };
@@ -264,6 +286,7 @@ fn launching(visitor: &Visitor, campaign: &Campaign, preview: &Preview) -> Marku
             @if is_draft && is_timed && visitor.may(ScopeName::CampaignsWrite) {
                 form method="post" action=(schedule) {
                     (visitor.csrf_field())
+                    (view::hidden(conflict::LOADED, &whole.etag))
                     button class="button primary" type="submit" { "Schedule" }
                 }
             }

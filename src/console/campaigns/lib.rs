@@ -3,6 +3,7 @@
 mod actions;
 mod asked_report;
 mod best_hours;
+mod confirmed;
 mod conflict;
 mod draft;
 mod editor;

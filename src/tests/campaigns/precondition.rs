@@ -79,3 +79,37 @@ async fn one_of_concurrent_changes_is_made() {
     assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 7, "{statuses:?}");
     assert_eq!(read(api, &campaign).await["version"], 2);
 }
+
+async fn send_if(api: &Client, campaign: &Value, call: &str, etag: &str, status: u16) -> Answer {
+    let request = api.request(Method::POST, &format!("/campaigns/{}/{call}", id(campaign)));
+    api.send(request.header("if-match", etag).json(&json!({})), status).await
+}
+
+/// What is launched is what the caller has seen.
+#[tokio::test]
+async fn a_launch_is_of_what_its_caller_has_seen() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    for call_name in ["send", "launch-rl"] {
+        let mut body = triggered("one");
+        let variant = |id: &str| {
+            let mut variant = body["variants"][0].clone();
+            (variant["id"], variant["name"], variant["weight"]) = (json!(id), json!(id), json!(50));
+            variant
+        };
+        body["variants"] = json!([variant("a"), variant("b")]);
+        let campaign = made(api, &body).await;
+        let seen = etag(api, &campaign).await;
+        put(api, &campaign, json!({"name": "two"}), 200).await;
+        let refused = send_if(api, &campaign, call_name, &seen, 409).await;
+        assert_eq!(refused.json()["statusCode"], 409);
+        assert!(refused.text.contains("has been changed"), "{}", refused.text);
+        let wrong = send_if(api, &campaign, call_name, "2", 400).await;
+        assert!(wrong.text.contains("If-Match"), "{}", wrong.text);
+        assert_eq!(read(api, &campaign).await["status"], "draft");
+        let now = etag(api, &campaign).await;
+        let launched = send_if(api, &campaign, call_name, &format!("{seen}, {now}"), 200).await;
+        assert_eq!(launched.json()["status"], "active");
+        assert_eq!(etag(api, &campaign).await, now, "launching leaves the content as it is");
+    }
+}

@@ -6,7 +6,7 @@ use super::{
     campaigns::{has, made, of, webhook},
     kit::{Person, Seen, link},
 };
-use crate::kit::{BrowserTab, Workspace, server};
+use crate::kit::{BrowserTab, Workspace, eventually, server};
 
 /// The form of a page as a browser sends it, with another description.
 fn form<'f>(loaded: &'f str, description: &'f str) -> Vec<(&'f str, &'f str)> {
@@ -114,6 +114,121 @@ async fn edits_that_others_discarded_do_not_come_back_unasked() {
     assert_eq!(seen.status, 409, "{}", seen.text);
     has(&seen, &["changed this campaign", "Versions and history"]);
     assert_eq!(of(&workspace, &address).await["hasPendingDraft"], false);
+}
+
+/// A campaign to people with this attribute.
+fn to_plan(plan: &str) -> Value {
+    let filter = json!({"type": "attribute", "field": "plan", "operator": "equals", "value": plan});
+    let mut body = webhook("Spring");
+    body["targeting"] = json!({"filterGroups": [{"filters": [filter]}]});
+    body
+}
+
+/// The fields by which a page asks whether to launch.
+fn asked(seen: &Seen) -> [(&'static str, String); 3] {
+    ["confirmed", "loaded", "people"].map(|name| (name, hidden(seen, name)))
+}
+
+async fn launch(person: &Person, address: &str, fields: &[(&'static str, String)]) -> Seen {
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    person.post(&format!("{address}/do/send"), &fields).await
+}
+
+#[tokio::test]
+async fn a_launch_is_asked_about_again_where_others_changed_the_campaign() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    for (id, plan) in [("ann", "pro"), ("bob", "free"), ("cat", "free")] {
+        let user = json!({"externalId": id, "attributes": {"plan": plan}});
+        workspace.api.post("/users", &user, 201).await;
+    }
+    let address = made(&workspace, &to_plan("pro")).await;
+    let confirm = format!("{address}/launch?confirm=on");
+    let seen = eventually("the person is counted", || async {
+        let seen = person.get(&confirm).await;
+        seen.text.contains("Send now to 1 people<").then_some(seen)
+    })
+    .await;
+    let before = asked(&seen);
+    change(&workspace, &address, json!({"targeting": null})).await;
+
+    let seen = eventually("all people are counted", || async {
+        let seen = launch(&person, &address, &before).await;
+        assert_eq!(seen.status, 409, "{}", seen.text);
+        seen.text.contains("Send now to 3 people<").then_some(seen)
+    })
+    .await;
+    has(
+        &seen,
+        &[
+            "changed this campaign",
+            "after this page was opened. Nothing was sent",
+            &format!("{address}/versions?v1=1&amp;v2=2"),
+            "Launch this campaign?",
+        ],
+    );
+    assert_eq!(of(&workspace, &address).await["status"], "draft");
+    // Without what was confirmed it is asked about, too.
+    let unknown = launch(&person, &address, &before[..1]).await;
+    assert_eq!(unknown.status, 200);
+    has(&unknown, &["Launch this campaign?"]);
+    assert_eq!(of(&workspace, &address).await["status"], "draft");
+    assert_eq!(launch(&person, &address, &asked(&seen)).await.status, 303);
+    assert_ne!(of(&workspace, &address).await["status"], "draft");
+}
+
+#[tokio::test]
+async fn a_launch_is_asked_about_again_where_its_audience_has_grown() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await;
+    let address = made(&workspace, &webhook("Spring")).await;
+    let confirm = format!("{address}/launch?confirm=on");
+    let counted = |text: &'static str| {
+        let (person, confirm) = (&person, &confirm);
+        eventually("the people are counted", move || async move {
+            let seen = person.get(confirm).await;
+            seen.text.contains(text).then_some(seen)
+        })
+    };
+    let before = asked(&counted("Send now to 1 people<").await);
+    for id in ["bob", "cat"] {
+        workspace.api.post("/users", &json!({"externalId": id}), 201).await;
+    }
+    counted("Send now to 3 people<").await;
+    let seen = launch(&person, &address, &before).await;
+    assert_eq!(seen.status, 409, "{}", seen.text);
+    has(
+        &seen,
+        &["It was confirmed for 1 people, and by now 3 would get it", "Launch this campaign?"],
+    );
+    assert_eq!(of(&workspace, &address).await["status"], "draft");
+    assert_eq!(launch(&person, &address, &asked(&seen)).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_time_is_scheduled_as_the_page_has_shown_it() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let mut body = webhook("Spring");
+    for (name, value) in
+        [("sendType", "scheduled"), ("scheduledAt", "2040-07-01T09:00:00Z"), ("status", "draft")]
+    {
+        body[name] = json!(value);
+    }
+    let address = made(&workspace, &body).await;
+    let page = format!("{address}/launch");
+    let loaded = hidden(&person.get(&page).await, "loaded");
+    change(&workspace, &address, json!({"scheduledAt": "2041-07-01T09:00:00Z"})).await;
+    let action = format!("{address}/do/schedule");
+    let seen = person.post(&action, &[("loaded", &loaded)]).await;
+    assert_eq!(seen.status, 409, "{}", seen.text);
+    has(&seen, &["changed this campaign", "2041-07-01"]);
+    assert!(!seen.text.contains("Launch this campaign?"), "not to be sent now: {}", seen.text);
+    assert_eq!(of(&workspace, &address).await["status"], "draft");
+    let loaded = hidden(&seen, "loaded");
+    assert_eq!(person.post(&action, &[("loaded", &loaded)]).await.status, 303);
+    assert_eq!(of(&workspace, &address).await["status"], "scheduled");
 }
 
 #[tokio::test]

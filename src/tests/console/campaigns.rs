@@ -212,7 +212,8 @@ async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
         &["Launch this campaign?", "whenever the event of a person of the audience occurs"],
     );
     assert_eq!(of(&workspace, &address).await["status"], "draft");
-    let seen = person.post(&format!("{address}/do/send"), &[("confirmed", "yes")]).await;
+    let confirmed = [("confirmed", "yes"), ("loaded", "\"1\""), ("people", "1")];
+    let seen = person.post(&format!("{address}/do/send"), &confirmed).await;
     assert_eq!((seen.status.as_u16(), seen.location()), (303, address.as_str()));
     assert_eq!(of(&workspace, &address).await["status"], "active");
     has(
@@ -272,7 +273,8 @@ async fn what_prevents_a_launch_is_shown_and_a_time_schedules() {
     let address = made(&workspace, &body).await;
     let unasked = person.get(&format!("{address}/launch?confirm=on")).await;
     assert!(!unasked.text.contains("Launch this campaign?"), "{}", unasked.text);
-    let seen = person.post(&format!("{address}/do/send"), &[("confirmed", "yes")]).await;
+    let confirmed = [("confirmed", "yes"), ("loaded", "\"1\""), ("people", "0")];
+    let seen = person.post(&format!("{address}/do/send"), &confirmed).await;
     assert_eq!(seen.status, 400);
     has(&seen, &["role=\"alert\"", "Checks", "badge bad"]);
 
@@ -462,7 +464,7 @@ async fn a_campaign_that_is_sent_shows_its_progress_and_the_list_its_rates() {
     has(&person.get(&format!("{address}/launch")).await, &["Send now to 2 people…"]);
     let asked = person.get(&format!("{address}/launch?confirm=on")).await;
     has(&asked, &["<strong>2</strong> people get a message by Webhook", "Send now to 2 people<"]);
-    let confirmed = [("confirmed", "yes")];
+    let confirmed = [("confirmed", "yes"), ("loaded", "\"1\""), ("people", "2")];
     assert_eq!(person.post(&format!("{address}/do/send"), &confirmed).await.status, 303);
     let campaign = eventually("the campaign is over", || async {
         let campaign = of(&workspace, &address).await;

@@ -44,6 +44,8 @@ pub struct Count {
     pub cancelled: u64,
     pub control: u64,
     pub bounced: u64,
+    /// Each once: a message that is refused at once may have failed and bounced.
+    pub failed_or_bounced: u64,
     pub complained: u64,
     pub unsubscribed: u64,
     pub machine_opened: u64,
@@ -60,6 +62,8 @@ impl Count {
         let happened = |bits: u32| alike.happened & bits != 0;
         let is_sent = alike.class == class::SENT;
         let is_control = alike.class == class::CONTROL;
+        let is_failed = alike.class == class::FAILED;
+        let is_bounced = alike.is_bounced && !is_control;
         for (count, is_counted) in [
             (&mut self.queued, !is_control),
             (&mut self.sent, is_sent),
@@ -68,11 +72,12 @@ impl Count {
             (&mut self.opened, alike.is_opened),
             (&mut self.reported_opened, is_sent && happened(happened::OPENED)),
             (&mut self.clicked, alike.is_clicked),
-            (&mut self.failed, alike.class == class::FAILED),
+            (&mut self.failed, is_failed),
             (&mut self.skipped, alike.class == class::SKIPPED),
             (&mut self.cancelled, alike.class == class::CANCELLED),
             (&mut self.control, is_control),
-            (&mut self.bounced, alike.is_bounced && !is_control),
+            (&mut self.bounced, is_bounced),
+            (&mut self.failed_or_bounced, is_failed || is_bounced),
             (&mut self.complained, happened(happened::COMPLAINED)),
             (&mut self.unsubscribed, happened(happened::UNSUBSCRIBED)),
             (&mut self.machine_opened, happened(happened::MACHINE_OPENED)),

@@ -94,11 +94,12 @@ struct Campaigns {
 
 /// The counts of a report that the list shows.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Counts {
     sent: u64,
     delivered: u64,
     failed: u64,
-    bounced: u64,
+    failed_or_bounced: u64,
     opened: u64,
     clicked: u64,
 }
@@ -260,10 +261,10 @@ fn row(visitor: &Visitor, campaign: &Campaign, rates: &Rates) -> Vec<Markup> {
     cells
 }
 
-/// Messages that failed or bounced, of those that were tried.
+/// Messages that failed or bounced, each once, of those that were tried.
 fn failed(counts: &Counts) -> Markup {
-    let (failed, tried) = (counts.failed + counts.bounced, counts.sent + counts.failed);
-    let share = frame::share(failed, tried);
+    let failed = counts.failed_or_bounced;
+    let share = frame::share(failed, counts.sent + counts.failed);
     html! {
         @if failed > 0 { (view::badge(Tone::Bad, &share)) } @else { (share) }
     }

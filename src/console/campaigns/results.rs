@@ -25,6 +25,7 @@ struct Counts {
     opened: u64,
     clicked: u64,
     bounced: u64,
+    failed_or_bounced: u64,
     complained: u64,
     unsubscribed: u64,
     skipped: u64,
@@ -150,34 +151,49 @@ fn number(number: u64) -> Markup {
     html! { (view::count(number)) }
 }
 
+/// A count, as a share of those that it can be one of.
+fn row(name: &str, count: u64, sent: Option<u64>, tried: Option<u64>) -> Vec<Markup> {
+    let share = |whole: Option<u64>| {
+        let share = whole.map_or_else(|| "–".to_owned(), |whole| frame::share(count, whole));
+        html! { (share) }
+    };
+    vec![html! { (name) }, number(count), share(sent), share(tried)]
+}
+
 fn delivery(counts: &Counts) -> Markup {
-    let columns = [Column::text("Messages"), Column::number("Number"), Column::number("of sent")];
+    let columns = [
+        Column::text("Messages"),
+        Column::number("Number"),
+        Column::number("of sent"),
+        Column::number("of tried"),
+    ];
     let of_sent = [
         ("Sent", counts.sent),
         ("Delivered", counts.delivered),
         ("Opened", counts.opened),
         ("Clicked", counts.clicked),
-        ("Bounced", counts.bounced),
         ("Complained", counts.complained),
         ("Unsubscribed", counts.unsubscribed),
     ];
+    // What is refused at once has failed and bounced, and was never sent.
+    let tried = counts.sent + counts.failed;
+    let of_tried = [
+        ("Tried", tried),
+        ("Failed", counts.failed),
+        ("Bounced", counts.bounced),
+        ("Failed or bounced", counts.failed_or_bounced),
+    ];
     let others = [
         ("Made for people", counts.queued),
-        ("Failed", counts.failed),
         ("Skipped", counts.skipped),
         ("Cancelled", counts.cancelled),
         ("In the control group, beside them", counts.control),
     ];
     let rows: Vec<Vec<Markup>> = of_sent
         .into_iter()
-        .map(|(name, count)| {
-            vec![html! { (name) }, number(count), html! { (frame::share(count, counts.sent)) }]
-        })
-        .chain(
-            others
-                .into_iter()
-                .map(|(name, count)| vec![html! { (name) }, number(count), html! { "–" }]),
-        )
+        .map(|(name, count)| row(name, count, Some(counts.sent), None))
+        .chain(of_tried.into_iter().map(|(name, count)| row(name, count, None, Some(tried))))
+        .chain(others.into_iter().map(|(name, count)| row(name, count, None, None)))
         .collect();
     let steps = [
         ("Sent", counts.sent),
@@ -192,6 +208,9 @@ fn delivery(counts: &Counts) -> Markup {
             }
         }
         (view::table("Delivery", &columns, &rows))
+        p class="quiet" {
+            "Tried are those that were sent and those that failed. A message that is refused at once has failed and bounced."
+        }
         p class="quiet" {
             "Repeated ones included: " (view::count(counts.total_opens)) " openings, " (view::count(counts.total_clicks))
             " clicks. By programs such as mail proxies, and not among those above: "

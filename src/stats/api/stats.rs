@@ -68,6 +68,8 @@ struct MessageStats {
     opened: u64,
     clicked: u64,
     bounced: u64,
+    /// Messages that failed or bounced, each once: one that is refused at once is in `failed` and in `bounced`.
+    failed_or_bounced: u64,
     complained: u64,
     unsubscribed: u64,
     skipped: u64,
@@ -197,6 +199,7 @@ impl MessageStats {
             opened: count.opened,
             clicked: count.clicked,
             bounced: count.bounced,
+            failed_or_bounced: count.failed_or_bounced,
             complained: count.complained,
             unsubscribed: count.unsubscribed,
             skipped: count.skipped,

@@ -22,6 +22,7 @@ pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
         cancelled: sum.cancelled + count.cancelled,
         control: sum.control + count.control,
         bounced: sum.bounced + count.bounced,
+        failed_or_bounced: sum.failed_or_bounced + count.failed_or_bounced,
         complained: sum.complained + count.complained,
         unsubscribed: sum.unsubscribed + count.unsubscribed,
         machine_opened: sum.machine_opened + count.machine_opened,

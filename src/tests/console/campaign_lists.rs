@@ -212,3 +212,46 @@ async fn a_failed_campaign_is_tried_again_only_where_that_is_confirmed() {
     assert_eq!(person.post(&retry, &[("confirm", "Broken")]).await.status, 303);
     assert_ne!(super::campaigns::of(&workspace, &address).await["status"], "failed");
 }
+
+/// A message that is refused at once has failed and bounced, and is one of those that did either.
+#[tokio::test]
+async fn the_list_and_the_report_count_a_refused_message_once() {
+    let workspace = Workspace::new().await;
+    let reader = Person::signed_in(&workspace, "*").await;
+    let config = json!({"type": "event", "eventName": "Signed Up"});
+    let id = campaign(&workspace, json!({"sendType": "triggered", "triggerConfig": config})).await;
+    workspace.api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
+    let mut all = Vec::new();
+    for number in 0..60 {
+        let of = |kind, at| message_event(id, &user(number), kind, hour(at)).of("a");
+        all.push(of(K::Queued, 0));
+        match number {
+            0..5 => all.extend([
+                of(K::Failed, 1).because("550", "no such user"),
+                of(K::Bounced, 1).because("5.1.1", "no such user"),
+            ]),
+            5 => all.extend([of(K::Sent, 1), of(K::Bounced, 2)]),
+            _ => all.extend([of(K::Sent, 1), of(K::Delivered, 1)]),
+        }
+    }
+    publish(&workspace, &all).await;
+    let stats = workspace.api.get(format!("/campaigns/{id}/stats"), 200).await.json();
+    let stats = &stats["stats"];
+    assert_eq!(
+        [&stats["sent"], &stats["failed"], &stats["bounced"], &stats["failedOrBounced"]],
+        [55, 5, 6, 6],
+        "{stats}"
+    );
+    let list = reader.get("/console/campaigns?rates=on").await;
+    has(&list, &["<span class=\"badge bad\">10.0 %</span>"]);
+    let report = reader.get(&format!("/console/campaigns/{id}/report?numbers=on")).await;
+    for (name, cells) in [
+        ("Tried", [">60<", ">–<", ">100.0 %<"]),
+        ("Failed", [">5<", ">–<", ">8.3 %<"]),
+        ("Bounced", [">6<", ">–<", ">10.0 %<"]),
+        ("Failed or bounced", [">6<", ">–<", ">10.0 %<"]),
+    ] {
+        let row = report.between(&format!("<td>{name}</td>"), "</tr>");
+        assert!(cells.iter().all(|cell| row.contains(cell)), "{name}: {row}");
+    }
+}

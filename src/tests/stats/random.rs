@@ -214,6 +214,7 @@ impl Checked<'_> {
             ("opened", count(&|it| it.opened.is_some())),
             ("clicked", count(&|it| it.clicked.is_some())),
             ("bounced", count(&|it| it.bounced)),
+            ("failedOrBounced", count(&|it| it.bounced || it.is("failed"))),
             ("complained", ever(K::Complained, false)),
             ("unsubscribed", ever(K::Unsubscribed, false)),
             ("machineOpened", ever(K::Opened, true)),

@@ -48,6 +48,19 @@ async fn a_bounce_cancels_the_delivery_but_not_the_send() {
     is(&stats, json!({"queued": 1, "sent": 1, "delivered": 0, "bounced": 1, "failed": 0}));
 }
 
+/// As when a server refuses the address while it is talked to.
+#[tokio::test]
+async fn a_message_that_failed_and_bounced_is_one_of_those_that_did_either() {
+    let refused = stats_of(|at| {
+        let failed = at(K::Failed, 1).because("550", "no such user");
+        vec![at(K::Queued, 0), failed, at(K::Bounced, 1).because("5.1.1", "no such user")]
+    })
+    .await;
+    is(&refused, json!({"sent": 0, "failed": 1, "bounced": 1, "failedOrBounced": 1}));
+    let returned = stats_of(|at| vec![at(K::Queued, 0), at(K::Sent, 1), at(K::Bounced, 9)]).await;
+    is(&returned, json!({"sent": 1, "failed": 0, "bounced": 1, "failedOrBounced": 1}));
+}
+
 #[tokio::test]
 async fn a_successful_retry_overrides_the_earlier_failure() {
     let retried = stats_of(|at| {

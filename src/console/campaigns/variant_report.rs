@@ -19,6 +19,8 @@ pub(super) struct Comparison {
     metric: String,
     confidence_level: f64,
     baseline_variant_id: Option<String>,
+    /// `intention_to_treat` where the metric is of people.
+    analysis: Option<String>,
     phase: String,
     winner_variant_id: Option<String>,
     currency: Option<String>,
@@ -46,6 +48,7 @@ struct VariantRow {
     name: String,
     is_control_group: bool,
     recipients: u64,
+    people: u64,
     delivered: u64,
     opened: u64,
     clicked: u64,
@@ -178,6 +181,7 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
     let columns = [
         Column::text("Variant"),
         Column::number("Recipients"),
+        Column::number("People"),
         Column::number("Delivered"),
         Column::number("Opened"),
         Column::number("Clicked"),
@@ -198,6 +202,7 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
                 @if of.is_control_group { " " span class="quiet" { "control" } }
             },
             html! { (view::count(of.recipients)) },
+            html! { (view::count(of.people)) },
             html! { (view::count(of.delivered)) },
             html! { (view::count(of.opened)) },
             html! { (view::count(of.clicked)) },
@@ -215,12 +220,25 @@ fn rows(found: &Comparison, is_money: bool, currency: &str) -> Markup {
     let notes = found.variants.iter().filter_map(|it| Some((it, it.comparison.as_ref()?)));
     html! {
         (view::table("Variants", &columns, &rows))
+        p class="quiet" { (base(found, &metric)) }
         @for (variant, compared) in notes {
             @if !compared.warnings.is_empty() {
                 p { bdi { (variant.name) } ":" }
                 (warnings(&compared.warnings))
             }
         }
+    }
+}
+
+/// What the metric is a share of.
+fn base(found: &Comparison, metric: &str) -> String {
+    if found.analysis.is_some() {
+        format!(
+            "{metric} is of all People of a variant: those it was assigned to, whether their message left or not. \
+             While time to convert is left, people of the same age are compared."
+        )
+    } else {
+        format!("{metric} is of the messages that were sent and did not bounce.")
     }
 }
 

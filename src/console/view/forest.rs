@@ -7,14 +7,18 @@ use super::{
     table::{Column, table},
 };
 
-/// Width of the drawing, in its own units.
-const WIDTH: f64 = 640.0;
-/// Where the axis begins; names stand before it.
-const LEFT: f64 = 180.0;
-const RIGHT: f64 = 620.0;
-const ROW: f64 = 34.0;
-/// Characters of a name that fit before the axis.
-const NAME_CHARS: usize = 22;
+/// Where the axis begins and ends, in hundredths of the width: the drawing is as wide as there is room, and its texts keep
+/// their size.
+const LEFT: f64 = 2.0;
+const RIGHT: f64 = 98.0;
+/// Pixels above the rows, for the value of no effect.
+const HEAD: f64 = 20.0;
+/// Pixels of a row: its name, and its interval below.
+const ROW: f64 = 44.0;
+/// Pixels below the rows, for the ends of the axis.
+const FOOT: f64 = 20.0;
+/// Characters of a name that fit on a phone.
+const NAME_CHARS: usize = 40;
 
 /// An effect, and where it lies.
 #[derive(Debug, Clone)]
@@ -29,16 +33,20 @@ pub struct Effect {
 pub fn forest(title: &str, none: f64, effects: &[Effect]) -> Markup {
     let scale = Scale::of(none, effects);
     #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
-    let height = ROW * (effects.len() as f64 + 1.0);
-    let axis = height - ROW * 0.6;
+    let axis = HEAD + ROW * effects.len() as f64;
+    let at_none = percentage(scale.at(none));
     html! {
         figure class="forest" {
-            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(title) {
-                line class="forest-none" x1=(scale.at(none)) x2=(scale.at(none)) y1="0" y2=(axis) {}
+            svg height=(axis + FOOT) role="img" aria-label=(title) {
+                line class="forest-none" x1=(at_none) x2=(at_none) y1=(HEAD) y2=(axis) {}
+                text class="forest-axis" x=(at_none) y="12" text-anchor=(scale.anchor(none)) { (percent(none)) }
                 @for (index, effect) in effects.iter().enumerate() { (row(&scale, index, effect)) }
-                @for (value, anchor) in [(scale.from, "start"), (none, "middle"), (scale.to, "end")] {
-                    text class="forest-axis" x=(scale.at(value)) y=(height - 4.0) text-anchor=(anchor) {
-                        (percent(value))
+                @for (end, anchor) in [(scale.from, "start"), (scale.to, "end")] {
+                    // No effect has its label at the top.
+                    @if percent(end) != percent(none) {
+                        text class="forest-axis" x=(percentage(scale.at(end))) y=(axis + FOOT - 6.0) text-anchor=(anchor) {
+                            (percent(end))
+                        }
                     }
                 }
             }
@@ -52,14 +60,21 @@ pub fn forest(title: &str, none: f64, effects: &[Effect]) -> Markup {
 
 fn row(scale: &Scale, index: usize, effect: &Effect) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
-    let y = ROW * (index as f64 + 0.5);
+    let top = HEAD + ROW * index as f64;
+    let y = top + 30.0;
     let name: String = effect.name.chars().take(NAME_CHARS).collect();
     let is_short = name.len() == effect.name.len();
+    let at = |value: f64| percentage(scale.at(value));
     html! {
-        text class="forest-name" x="0" y=(y + 4.0) { (name) @if !is_short { "…" } }
-        line class="forest-interval" x1=(scale.at(effect.lower)) x2=(scale.at(effect.upper)) y1=(y) y2=(y) {}
-        circle class="forest-value" cx=(scale.at(effect.value)) cy=(y) r="5" {}
+        text class="forest-name" x="0" y=(top + 16.0) { (name) @if !is_short { "…" } }
+        line class="forest-interval" x1=(at(effect.lower)) x2=(at(effect.upper)) y1=(y) y2=(y) {}
+        circle class="forest-value" cx=(at(effect.value)) cy=(y) r="5" {}
     }
+}
+
+/// A position as the drawing has it.
+fn percentage(hundredths: f64) -> String {
+    format!("{hundredths}%")
 }
 
 fn data(title: &str, effects: &[Effect]) -> Markup {
@@ -78,7 +93,7 @@ fn data(title: &str, effects: &[Effect]) -> Markup {
     table(title, &columns, &rows)
 }
 
-/// From a share to a position in the drawing.
+/// From a share to a position in the drawing, in hundredths of its width.
 struct Scale {
     from: f64,
     to: f64,
@@ -96,6 +111,15 @@ impl Scale {
     fn at(&self, value: f64) -> f64 {
         let share = ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
         ((LEFT + share * (RIGHT - LEFT)) * 10.0).round() / 10.0
+    }
+
+    /// How a label stands at a value, so that none of it lies outside.
+    fn anchor(&self, value: f64) -> &'static str {
+        match self.at(value) {
+            ..15.0 => "start",
+            ..85.0 => "middle",
+            _ => "end",
+        }
     }
 }
 
@@ -118,5 +142,25 @@ mod tests {
         near(scale.at(f64::INFINITY), RIGHT);
         near(Scale::of(0.0, &[]).at(0.0), f64::midpoint(LEFT, RIGHT));
         assert!(!forest("t", 0.0, &[effect(0.1, 0.0, 0.2)]).0.contains("<b>"));
+    }
+
+    #[test]
+    fn labels_lie_apart() {
+        let labels = |none: f64, value: f64, lower: f64, upper: f64| {
+            let drawn = forest("t", none, &[effect(value, lower, upper)]).0;
+            let drawn = drawn.split("<details").next().unwrap_or_default().to_owned();
+            let texts = drawn.split("class=\"forest-axis\"").skip(1);
+            texts.map(|it| it.split('<').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        // The value of no effect stands above the others, however near they are.
+        let found = labels(0.0, -0.1, -0.24, 0.01);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("y=\"12\" text-anchor=\"end\">0.0 %"), "{found:?}");
+        assert!(found[1].contains("y=\"78\" text-anchor=\"start\">-24.0 %"), "{found:?}");
+        assert!(found[2].contains("y=\"78\" text-anchor=\"end\">1.0 %"), "{found:?}");
+        // It is there once where it is an end.
+        let found = labels(0.0, 0.1, 0.0, 0.2);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("text-anchor=\"start\">0.0 %"), "{found:?}");
     }
 }

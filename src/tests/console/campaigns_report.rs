@@ -162,7 +162,7 @@ async fn every_number_of_the_report_is_the_apis() {
         } else {
             of["name"].as_str().unwrap().to_owned()
         };
-        let cells = [count(&of["recipients"]), count(&of["conversions"])];
+        let cells = [count(&of["recipients"]), count(&of["people"]), count(&of["conversions"])];
         has_row(&seen, &format!("<bdi>{name}"), &cells);
         has_row(
             &seen,
@@ -170,6 +170,8 @@ async fn every_number_of_the_report_is_the_apis() {
             &[share(&of["rate"]), share(&of["interval"]["lower"])],
         );
     }
+    assert_eq!(variants["analysis"], "intention_to_treat");
+    assert!(seen.text.contains("Conversion rate is of all People of a variant"), "{}", seen.text);
     for warning in uplift["warnings"].as_array().unwrap() {
         assert!(
             seen.text.contains(&warning["message"].as_str().unwrap().replace('"', "&quot;")),
@@ -305,6 +307,31 @@ async fn pages_of_a_campaign_fit_every_screen() {
                            .filter((it) => !it.labels.length).map((it) => it.name)";
             assert_eq!(tab.value(unnamed).await, json!([]), "{page}: a field has no label");
         }
+    }
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+#[tokio::test]
+async fn labels_of_plots_lie_apart_and_keep_their_size() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!("SKIPPED labels_of_plots_lie_apart_and_keep_their_size: {reason}");
+        }
+    };
+    let workspace = in_euros().await;
+    let id = sent(&workspace).await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    let lying_over = "(() => { const found = []; for (const plot of document.querySelectorAll('.forest svg')) { \
+                      const all = [...plot.querySelectorAll('text')].map((it) => [it.textContent, it.getBoundingClientRect()]); \
+                      for (const [text, a] of all) { if (a.height < 12) found.push(`${text} is small`); \
+                      for (const [other, b] of all) if (a !== b && a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom) \
+                      found.push(`${text} over ${other}`); } } return found; })()";
+    for width in [390, 1440] {
+        tab.screen(Screen { width, height: 900, is_dark: false }).await;
+        tab.go(&format!("{}/console/campaigns/{id}/report?numbers=on", server().url)).await;
+        tab.until("document.querySelectorAll('.forest svg text').length > 6").await;
+        assert_eq!(tab.value(lying_over).await, json!([]), "at {width}");
     }
     assert_eq!(tab.errors(), [""; 0]);
 }

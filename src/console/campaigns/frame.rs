@@ -67,17 +67,34 @@ pub(super) fn page(
         .collect();
     let body = html! {
         p { a href=(ENTRY.path) { "Campaigns" } }
-        div class="head" {
-            h1 { bdi { (campaign.name) } }
-            (status_badge(&campaign.status))
-            (offers::buttons(visitor, campaign, page == Page::Report))
-        }
-        @if let Some(reason) = &campaign.failure_reason { (view::alert(&format!("It failed: {reason}"))) }
+        (head(visitor, campaign, page == Page::Report, false))
         (view::tabs("Pages of the campaign", &tabs))
         (content)
-        (offers::confirmations(visitor, campaign))
+        (offers::confirmations(visitor, campaign, false))
     };
     visitor.page_after(failure, &ENTRY, &campaign.name, &body)
+}
+
+/// What a page shows of the state of a campaign beside its progress, for a script that puts it into the page.
+pub(super) fn state_anew(visitor: &Visitor, campaign: &Campaign, is_report: bool) -> Markup {
+    html! {
+        (head(visitor, campaign, is_report, true))
+        (offers::confirmations(visitor, campaign, true))
+    }
+}
+
+/// The name, the state and the buttons; `is_anew` where a script puts it in place of what the page has.
+fn head(visitor: &Visitor, campaign: &Campaign, is_report: bool, is_anew: bool) -> Markup {
+    html! {
+        div id="campaign-head" hx-swap-oob=[is_anew.then_some("true")] {
+            div class="head" {
+                h1 { bdi { (campaign.name) } }
+                (status_badge(&campaign.status))
+                (offers::buttons(visitor, campaign, is_report))
+            }
+            @if let Some(reason) = &campaign.failure_reason { (view::alert(&format!("It failed: {reason}"))) }
+        }
+    }
 }
 
 /// Why a change was refused, with every fault.

@@ -46,6 +46,8 @@ const fn confirmed(action: Action, title: &'static str, explanation: &'static st
     Action { confirmed: Some(Question { title, explanation }), ..action }
 }
 
+/// The id of the actions that are confirmed.
+const CONFIRMATIONS: &str = "campaign-confirmations";
 const SEND: ScopeName = ScopeName::CampaignsSend;
 const WRITE: ScopeName = ScopeName::CampaignsWrite;
 
@@ -162,15 +164,18 @@ pub(super) fn buttons(visitor: &Visitor, campaign: &Campaign, is_report: bool) -
     }
 }
 
-/// The actions that are confirmed, at the end of the page.
-pub(super) fn confirmations(visitor: &Visitor, campaign: &Campaign) -> Markup {
+/// The actions that are confirmed, at the end of the page; `is_anew` where a script puts them in place of those of the page.
+pub(super) fn confirmations(visitor: &Visitor, campaign: &Campaign, is_anew: bool) -> Markup {
     let offered: Vec<&Action> = ACTIONS
         .iter()
         .filter(|it| it.is_offered(visitor, campaign) && it.confirmed.is_some())
         .collect();
+    let swap = is_anew.then_some("true");
     html! {
-        @if !offered.is_empty() {
-            section aria-label="Changes that are confirmed" class="actions" {
+        @if offered.is_empty() {
+            div id=(CONFIRMATIONS) hx-swap-oob=[swap] {}
+        } @else {
+            section id=(CONFIRMATIONS) hx-swap-oob=[swap] aria-label="Changes that are confirmed" class="actions" {
                 @for action in offered {
                     @if let Some(question) = action.confirmed {
                         (view::confirm_by_name(&Confirmation {

@@ -43,6 +43,8 @@ pub(super) struct Asked {
     sent: Option<u64>,
     /// When that was, in milliseconds since 1970.
     at: Option<i64>,
+    /// The status that the page shows.
+    shown: String,
 }
 
 impl Asked {
@@ -65,7 +67,7 @@ impl Asked {
         if is_young || sent.is_none() {
             return self.clone();
         }
-        Self { from: self.from.clone(), sent, at: Some(now_ms) }
+        Self { sent, at: Some(now_ms), ..self.clone() }
     }
 
     fn address(&self, campaign: &Campaign) -> String {
@@ -73,6 +75,7 @@ impl Asked {
         if !self.from.is_empty() {
             query.append_pair("from", &self.from);
         }
+        query.append_pair("shown", &campaign.status);
         if let Some((sent, at)) = self.sent.zip(self.at) {
             query.append_pair("sent", &sent.to_string()).append_pair("at", &at.to_string());
         }
@@ -80,14 +83,19 @@ impl Asked {
     }
 }
 
-/// The progress alone, for the script that asks again.
+/// The progress for the script that asks again, and the rest of the campaign's state where the page shows another.
 pub(super) async fn part(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> PageResult<Response> {
     let campaign = find(&visitor, &id).await?.campaign;
-    Ok(view::part(StatusCode::OK, &card(&visitor, &campaign, &asked).await))
+    let is_other = !asked.shown.is_empty() && asked.shown != campaign.status;
+    let content = html! {
+        (card(&visitor, &campaign, &asked).await)
+        @if is_other { (frame::state_anew(&visitor, &campaign, asked.from == "report")) }
+    };
+    Ok(view::part(StatusCode::OK, &content))
 }
 
 /// The progress of a campaign that sends or is paused; nothing for others.

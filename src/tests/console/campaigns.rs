@@ -221,14 +221,26 @@ async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
         &["hx-trigger=\"every 2s\"", "The campaign was launched.", "/do/pause"],
     );
     has_a_rate(&person, &address).await;
-    let part = person.get(&format!("{address}/progress")).await;
+    let part = person.get(&format!("{address}/progress?shown=active")).await;
     assert!(part.text.starts_with("<div id=\"progress\""), "{}", part.text);
+    assert!(!part.text.contains("hx-swap-oob"), "the page shows it already: {}", part.text);
 
     // From the report, and back to it.
     let seen = person.post(&format!("{address}/do/pause"), &[("from", "report")]).await;
     assert_eq!(seen.location(), format!("{address}/report"));
     assert_eq!(of(&workspace, &address).await["status"], "paused");
     has(&person.get(&format!("{address}/report")).await, &["Resume", "The campaign is paused."]);
+    // A page that shows the state before gets the new one with the progress.
+    let part = person.get(&format!("{address}/progress?from=report&shown=active")).await;
+    has(
+        &part,
+        &[
+            "<div id=\"campaign-head\" hx-swap-oob=\"true\">",
+            "<section id=\"campaign-confirmations\" hx-swap-oob=\"true\"",
+            "Resume",
+        ],
+    );
+    assert!(!part.text.contains("/do/pause"), "{}", part.text);
     assert_eq!(person.post(&format!("{address}/do/pause"), &[]).await.status, 409);
 
     // Edits of a live campaign wait until they are published.
@@ -567,5 +579,12 @@ async fn a_marketer_builds_launches_and_pauses_a_campaign_in_a_browser() {
     tab.until("!!document.querySelector('#progress form[action$=\"/do/pause\"] input[name=from][value=report]')").await;
     tab.click("#progress form[action$='/do/pause'] button").await;
     tab.until("location.pathname.endsWith('/report') && !!document.querySelector('#progress form[action$=\"/do/resume\"]')").await;
+    // What others do is in the head, too.
+    tab.click("#campaign-head form[action$='/do/resume'] button").await;
+    tab.until("!!document.querySelector('#progress form[action$=\"/do/pause\"]')").await;
+    let id = campaigns["data"][0]["id"].as_str().unwrap();
+    workspace.api.post(&format!("/campaigns/{id}/pause"), &json!({}), 200).await;
+    tab.until("document.querySelector('#campaign-head .badge').textContent === 'paused'").await;
+    tab.until("!document.querySelector('form[action$=\"/do/pause\"]')").await;
     assert_eq!(tab.errors(), [""; 0]);
 }

@@ -41,7 +41,9 @@ function prepare(root) {
 }
 
 prepare(document);
-document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
+for (const swapped of ["htmx:afterSwap", "htmx:oobAfterSwap"]) {
+  document.addEventListener(swapped, (event) => prepare(event.target));
+}
 
 document.addEventListener("click", async (event) => {
   const opener = event.target.closest("[data-opens]");

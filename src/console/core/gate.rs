@@ -51,6 +51,11 @@ const HX_RESELECT: HeaderName = HeaderName::from_static("hx-reselect");
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
+/// Who learns from which page a person comes: no one. Links that sign in have their secret in the address.
+const NO_REFERRER: &str = "no-referrer";
+/// This server alone, so that a form whose session has ended leads back to its page.
+const OWN_REFERRER: &str = "same-origin";
+
 /// Marks an answer as a message that a page shows in a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct FramedMessage;
@@ -65,6 +70,7 @@ pub fn signed_in(routes: Router<ConsoleState>, state: &ConsoleState) -> Router<C
     routes
         .layer(middleware::from_fn_with_state(state.clone(), admit))
         .layer(middleware::from_fn(headers))
+        .layer(middleware::from_fn(own_referrer))
 }
 
 /// Headers of every answer.
@@ -78,13 +84,22 @@ async fn headers(request: Request, next: Next) -> Response {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, policy),
-        (REFERRER_POLICY, "no-referrer"),
+        (REFERRER_POLICY, NO_REFERRER),
         (X_ROBOTS_TAG, "noindex"),
         (X_FRAME_OPTIONS, frames),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=()"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Pages of people who are signed in name themselves to this server.
+async fn own_referrer(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if response.extensions().get::<FramedMessage>().is_none() {
+        response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static(OWN_REFERRER));
     }
     response
 }

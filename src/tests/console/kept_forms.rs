@@ -74,6 +74,10 @@ async fn a_campaign_whose_session_ended_is_there_again_after_signing_in() {
     sign_in(&tab, &workspace).await;
     lose(&tab, &workspace).await;
     sign_in(&tab, &workspace).await;
+    // Back on the page of the form.
+    tab.until(&format!("location.pathname === '{NEW}'")).await;
+    tab.until("!!document.getElementById('variants[1].message.body')").await;
+    tab.until("!document.querySelector('.htmx-added, .htmx-settling, .htmx-request')").await;
     go(&tab, "/console").await;
     go(&tab, NEW).await;
     tab.until("document.getElementById('variants[1].message.body')").await;

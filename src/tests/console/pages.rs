@@ -41,7 +41,7 @@ async fn every_page_has_one_frame_and_strict_headers() {
         for (name, value) in [
             ("cache-control", "no-store"),
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
         ] {
             assert_eq!(seen.headers[name], value, "{path}: {name}");
         }

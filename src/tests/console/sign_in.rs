@@ -139,6 +139,30 @@ async fn signing_in_leads_to_the_page_on_which_the_session_ended() {
 }
 
 #[tokio::test]
+async fn a_form_whose_session_ended_leads_back_to_its_page() {
+    let workspace = Workspace::new().await;
+    let sent = |person: &Person, page: &str| -> RequestBuilder {
+        let request = person.request(Method::POST, "/console/lists");
+        request.header("sec-fetch-mode", "navigate").header("referer", page)
+    };
+    let person = Person::new();
+    let page = format!("{}/console/lists?page=2", server().url);
+    let seen = person.send(sent(&person, &page)).await;
+    assert_eq!((seen.status.as_u16(), seen.location()), (303, "/console/login"));
+    // The page that signs in names itself to no one: links have their secret in the address.
+    let login = person.get("/console/login").await;
+    assert_eq!(login.headers["referrer-policy"], "no-referrer");
+    let seen = person.open(&link(&workspace, "*").await).await;
+    assert_eq!(seen.location(), "/console/lists?page=2");
+    let secret = format!("{}/console/login?token=x", server().url);
+    for page in ["https://evil.test/console/lists", &secret, "no address"] {
+        let person = Person::new();
+        let seen = person.send(sent(&person, page)).await;
+        assert!(seen.set_cookie("millrace_wanted").is_none(), "{page}: {:?}", seen.headers);
+    }
+}
+
+#[tokio::test]
 async fn a_forged_cookie_leads_to_no_other_host() {
     let workspace = Workspace::new().await;
     for address in ["%2F%2Fevil.test", "https%3A%2F%2Fevil.test", "%2Fconsole%5C%5Cevil.test"] {

@@ -2,7 +2,7 @@
 
 use http::{
     HeaderMap, HeaderValue, Method,
-    header::{ACCEPT, HOST},
+    header::{ACCEPT, HOST, REFERER},
     request::Parts,
     uri::Authority,
 };
@@ -25,11 +25,14 @@ pub fn remember_wanted(head: &Parts, own_url: &str, is_secure: bool) -> Option<H
 
 fn wanted(head: &Parts, own_url: &str) -> Option<String> {
     let address = if head.headers.contains_key(HX_REQUEST) {
-        page_of_part(head, own_url)
-    } else if head.method == Method::GET && is_navigation(&head.headers) {
+        own_page(head, HX_CURRENT_URL, own_url)
+    } else if !is_navigation(&head.headers) {
+        None
+    } else if head.method == Method::GET {
         head.uri.path_and_query().map(ToString::to_string)
     } else {
-        None
+        // What a form changes is no page: the one that has the form is.
+        own_page(head, REFERER.as_str(), own_url)
     };
     address.filter(|address| is_wanted(address))
 }
@@ -45,9 +48,9 @@ fn is_navigation(headers: &HeaderMap) -> bool {
     !is_in_frame && text(headers, SEC_FETCH_MODE).map_or_else(takes_pages, |it| it == "navigate")
 }
 
-/// The page on which a part was asked for, if it is this server's. Of its address only what follows the host is kept.
-fn page_of_part(head: &Parts, own_url: &str) -> Option<String> {
-    let page = Url::parse(text(&head.headers, HX_CURRENT_URL)?).ok()?;
+/// The page that a header names, if it is this server's. Of its address only what follows the host is kept.
+fn own_page(head: &Parts, header: &str, own_url: &str) -> Option<String> {
+    let page = Url::parse(text(&head.headers, header)?).ok()?;
     let own = Url::parse(own_url).ok()?;
     let asked = text(&head.headers, HOST.as_str());
     let asked = asked.or_else(|| head.uri.authority().map(Authority::as_str));
@@ -124,5 +127,27 @@ mod tests {
         }
         let navigation = [("hx-request", "true"), ("sec-fetch-mode", "navigate")];
         assert_eq!(of(Method::GET, &navigation), None, "a part is no page");
+    }
+
+    #[test]
+    fn of_a_form_its_page_is_wanted_if_it_is_this_server_s() {
+        for (page, expected) in [
+            (
+                "https://console.example.test/console/lists/new?x=1#y",
+                Some("/console/lists/new?x=1"),
+            ),
+            ("http://127.0.0.1:8080/console/segments", Some("/console/segments")),
+            ("https://evil.test/console/live", None),
+            ("https://console.example.test/console/login?token=x", None),
+            ("", None),
+        ] {
+            let lines =
+                [("sec-fetch-mode", "navigate"), ("referer", page), ("host", "127.0.0.1:8080")];
+            assert_eq!(of(Method::POST, &lines).as_deref(), expected, "{page}");
+            let opened = of(Method::GET, &lines);
+            assert_eq!(opened.as_deref(), Some("/console/people?query=ann"), "{page}");
+            let fetched = [("sec-fetch-mode", "cors"), lines[1], lines[2]];
+            assert_eq!(of(Method::POST, &fetched), None, "{page}");
+        }
     }
 }

@@ -142,3 +142,54 @@ async fn the_chart_leads_to_its_call_statement_and_file() {
     let link = page.between("events in 24 hours, <a href=\"", "\"").replace("&amp;", "&");
     assert_eq!(person.get(&link).await.status, 200, "{link}");
 }
+
+#[tokio::test]
+async fn the_first_steps_end_with_the_first_event() {
+    const NONE: &str = "No event has arrived yet";
+    const AWAITED: &str = "/console/events-per-minute?first=awaited";
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let page = person.get("/console").await;
+    assert!(page.text.contains(NONE) && page.text.contains(AWAITED), "{}", page.text);
+    let part = person.get(AWAITED).await;
+    assert!(part.text.contains(AWAITED) && !part.text.contains("hx-swap-oob"), "{}", part.text);
+    // One of long ago is in no minute, and has arrived all the same.
+    let at = kernel::Timestamp::from_millis(Clock::system().now().millis() - 48 * H);
+    let event = json!({"userId": "ann", "eventName": "Seen", "timestamp": at.to_string()});
+    workspace.api.post("/events/track", &event, 200).await;
+    let part = eventually("the event has arrived", || async {
+        let part = person.get(AWAITED).await;
+        part.text.contains("The first event has arrived").then_some(part)
+    })
+    .await;
+    for text in ["id=\"home-first-steps\" hx-swap-oob=\"true\"", "href=\"/console/live\""] {
+        assert!(part.text.contains(text), "no {text}: {}", part.text);
+    }
+    assert!(!part.text.contains(AWAITED), "asked for no more: {}", part.text);
+    let page = person.get("/console").await;
+    assert!(!page.text.contains(NONE) && !page.text.contains(AWAITED), "{}", page.text);
+    let figure = person.get("/console/events-per-minute").await;
+    assert!(!figure.text.contains("hx-swap-oob"), "{}", figure.text);
+}
+
+#[tokio::test]
+async fn the_first_steps_give_way_in_a_browser() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => {
+            return eprintln!("SKIPPED the_first_steps_give_way_in_a_browser: {reason}");
+        }
+    };
+    let workspace = Workspace::new().await;
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    tab.go(&format!("{}/console", server().url)).await;
+    tab.until("document.getElementById('home-first-steps')?.textContent.includes('No event')")
+        .await;
+    let event = json!({"userId": "ann", "eventName": "Seen"});
+    workspace.api.post("/events/track", &event, 200).await;
+    tab.until("document.getElementById('home-first-steps').textContent.includes('has arrived')")
+        .await;
+    tab.until("!!document.querySelector('#home-events .card')").await;
+    assert!(!tab.text().await.contains("No event has arrived yet"));
+    assert_eq!(tab.errors(), [""; 0]);
+}

@@ -489,3 +489,33 @@ async fn identifiers_are_removed_one_by_one_or_all_that_sdk_keys_linked() {
     assert!(shown.text.contains("2 identifiers were removed."), "{}", shown.text);
     assert!(shown.text.contains("of-ann") && !shown.text.contains("flood"), "{}", shown.text);
 }
+
+#[tokio::test]
+async fn events_of_an_id_without_profile_have_a_page() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let id = "<b>it's";
+    let page = "/console/people/%3Cb%3Eit%27s";
+    // Nothing names the id yet.
+    let none = person.get(page).await;
+    assert_eq!(none.status, 404);
+    assert!(!none.text.contains("No profile yet"), "{}", none.text);
+    let event = json!({"userId": id, "eventName": "Order Completed", "properties": {"total": 5}});
+    workspace.api.post("/events/track", &event, 200).await;
+    let seen = eventually("the event is shown", || async {
+        let seen = person.get(page).await;
+        seen.text.contains("No profile yet").then_some(seen)
+    })
+    .await;
+    assert_eq!(seen.status, 404);
+    for text in ["Order Completed", "&lt;b&gt;it's", "externalId", "/console/people/deleted"] {
+        assert!(seen.text.contains(text), "no {text}: {}", seen.text);
+    }
+    assert!(!seen.text.contains("<b>it"), "{}", seen.text);
+    // Without the scope for events there is nothing to show.
+    let reader = Person::signed_in(&workspace, "users:read").await;
+    assert!(!reader.get(page).await.text.contains("No profile yet"));
+    // Once there is a profile, the same link leads to it.
+    workspace.api.post("/users", &json!({"externalId": id}), 201).await;
+    assert_eq!(person.get(page).await.status, 303);
+}

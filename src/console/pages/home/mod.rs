@@ -39,6 +39,8 @@ const SENT_TODAY_MAX: Duration = Duration::from_secs(5);
 const EVENTS: &str = "home-events";
 /// The question of the chart, as Explore has it in its address.
 const EVENTS_BY_HOUR: &str = "interval=hour&last=24h";
+/// The id of what a workspace without events shows.
+const FIRST_STEPS: &str = "home-first-steps";
 /// The id of the campaigns whose messages fail, which take long.
 const FAILING: &str = "home-failing";
 /// Running campaigns that are named.
@@ -72,7 +74,7 @@ async fn show(
         running(&visitor),
         refused(&visitor),
         sent_today(&visitor),
-        per_minute::figure(&visitor),
+        per_minute::seen(&visitor),
     );
     let parts = future::join4(
         by_hour(&visitor, &asked),
@@ -86,11 +88,13 @@ async fn show(
     let mut attention: Vec<Markup> = dead_letters.into_iter().collect();
     attention.extend(measured.iter().flat_map(|it| vitals::attention(&it.total)));
     attention.extend(of_campaigns);
-    let is_new = matches!(&people, Some(Ok(0))) && has_no_events(&visitor).await;
+    let is_new = matches!(&people, Some(Ok(0)))
+        && !matches!(&per_minute, Some(Ok(1..)))
+        && has_events(&visitor).await == Some(false);
     let content = html! {
         h1 { "Home" }
         div class="figures" {
-            (per_minute)
+            @if let Some(count) = &per_minute { (per_minute::figure(count, is_new)) }
             @if let Some(people) = &people {
                 (count_figure("People", people, Some("/console/people"), Tone::Neutral))
             }
@@ -109,7 +113,7 @@ async fn show(
         }
         @if !attention.is_empty() { (vitals::attention_card(&attention)) }
         (failing)
-        @if is_new { (first_steps(&visitor)) }
+        @if is_new { div id=(FIRST_STEPS) { (first_steps(&visitor)) } }
         @if visitor.may(ScopeName::EventsRead) { (by_hour) }
         @if let Some(running) = &running { (running_card(running)) }
     };
@@ -187,10 +191,10 @@ async fn people(visitor: &Visitor) -> Option<PageResult<u64>> {
     Some(page.map(|page| page.pagination.total))
 }
 
-/// Whether no event has arrived, as far as can be found out.
-async fn has_no_events(visitor: &Visitor) -> bool {
+/// Whether an event has arrived, as far as can be found out.
+async fn has_events(visitor: &Visitor) -> Option<bool> {
     let call = visitor.get("/events/query").query("limit", "1");
-    call.read::<Vec<Value>>().await.is_ok_and(|events| events.is_empty())
+    call.read::<Vec<Value>>().await.ok().map(|events| !events.is_empty())
 }
 
 async fn refused(visitor: &Visitor) -> Option<PageResult<u64>> {
@@ -322,4 +326,16 @@ fn first_steps(visitor: &Visitor) -> Markup {
             }
         },
     )
+}
+
+/// What a script puts in place of the first steps once an event has arrived; the chart of events is loaded anew.
+fn first_event() -> Markup {
+    let content = html! {
+        p { "See it " a href="/console/live" { "live" } ", or " a href="/console/explore" { "explore it" } "." }
+    };
+    html! {
+        div id=(FIRST_STEPS) hx-swap-oob="true" { (view::card("The first event has arrived", &content)) }
+        div id=(EVENTS) hx-swap-oob="true" hx-get={ (ENTRY.path) "?events=on" } hx-trigger="load"
+            hx-select={ "#" (EVENTS) } hx-swap="outerHTML" {}
+    }
 }

@@ -12,6 +12,7 @@ use web::auth::ScopeName;
 
 use crate::{
     failure::PageResult,
+    query::Query,
     view::{self, Tone},
     visitor::Visitor,
 };
@@ -32,21 +33,42 @@ struct Series {
     total: u64,
 }
 
-pub(super) async fn part(visitor: Visitor) -> Response {
-    view::part(StatusCode::OK, &figure(&visitor).await)
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// `awaited` where the page says that no event has arrived yet.
+    first: String,
 }
 
-/// The figure; nothing for those who may not see events.
-pub(super) async fn figure(visitor: &Visitor) -> Markup {
-    if !visitor.may(ScopeName::EventsRead) {
-        return html! {};
-    }
-    let count = count(visitor).await;
+/// The figure for the script that asks again, and the first event where the page awaits it.
+pub(super) async fn part(visitor: Visitor, Query(asked): Query<Asked>) -> Response {
+    let Some(count) = seen(&visitor).await else {
+        return view::part(StatusCode::OK, &html! {});
+    };
+    let is_awaited = asked.first == "awaited";
+    let has_come =
+        is_awaited && (matches!(count, Ok(1..)) || super::has_events(&visitor).await == Some(true));
+    let content = html! {
+        (figure(&count, is_awaited && !has_come))
+        @if has_come { (super::first_event()) }
+    };
+    view::part(StatusCode::OK, &content)
+}
+
+/// The figure, of a page that may await the first event.
+pub(super) fn figure(count: &PageResult<u64>, is_awaited: bool) -> Markup {
+    let first = if is_awaited { "?first=awaited" } else { "" };
     html! {
-        div id="events-per-minute" class="figure-live" hx-get=(PATH) hx-trigger={ "every " (LOOK_SECONDS) "s" } hx-swap="outerHTML" {
-            (super::count_figure("Events in the last minute", &count, Some("/console/live"), Tone::Neutral))
+        div id="events-per-minute" class="figure-live" hx-get={ (PATH) (first) } hx-trigger={ "every " (LOOK_SECONDS) "s" } hx-swap="outerHTML" {
+            (super::count_figure("Events in the last minute", count, Some("/console/live"), Tone::Neutral))
         }
     }
+}
+
+/// How many events arrived in the last minute; none for those who may not see events.
+pub(super) async fn seen(visitor: &Visitor) -> Option<PageResult<u64>> {
+    visitor.may(ScopeName::EventsRead).then_some(())?;
+    Some(count(visitor).await)
 }
 
 async fn count(visitor: &Visitor) -> PageResult<u64> {

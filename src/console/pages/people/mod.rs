@@ -11,6 +11,7 @@ mod privacy;
 mod profile;
 mod tabs;
 mod timeline;
+mod unknown;
 
 use axum::{
     Router,

@@ -9,7 +9,7 @@ use kernel::Timestamp;
 use serde::Deserialize;
 
 use super::{
-    ENTRY, Profile, campaigns, consent, edit, frame, identifiers, privacy, tabs, timeline,
+    ENTRY, Profile, campaigns, consent, edit, frame, identifiers, privacy, tabs, timeline, unknown,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -40,16 +40,17 @@ pub(super) async fn show(
 ) -> PageResult<Response> {
     let (current, _) =
         frame::TABS.into_iter().find(|(name, _)| *name == asked.tab).unwrap_or(frame::TABS[0]);
-    let profile = match find(&visitor, &user).await? {
-        Found::Here(profile) => profile,
+    let profile = match find(&visitor, &user).await {
+        Ok(Found::Here(profile)) => profile,
         // Links by the caller's own id lead to the one address of the person.
-        Found::ByExternalId(profile) if asked.tab.is_empty() => {
+        Ok(Found::ByExternalId(profile)) if asked.tab.is_empty() => {
             return Ok(Redirect::to(&profile.path()).into_response());
         }
-        Found::ByExternalId(profile) => {
+        Ok(Found::ByExternalId(profile)) => {
             let to = format!("{}?tab={current}", profile.path());
             return Ok(Redirect::to(&to).into_response());
         }
+        Err(failure) => return unknown::page(&visitor, &user, failure).await,
     };
     let tab = match current {
         "attributes" => tabs::attributes(&profile),

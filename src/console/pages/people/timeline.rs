@@ -119,6 +119,15 @@ pub(super) async fn tab(visitor: &Visitor, profile: &Profile, part: &Part) -> Ma
     }
 }
 
+/// The newest events that name an id without a profile; none where there are none.
+pub(super) async fn without_profile(visitor: &Visitor, user: &str) -> PageResult<Option<Markup>> {
+    let call = visitor.get("/events/query").query("userId", user).query("limit", PAGE.to_string());
+    let events: Vec<Event> = call.read().await?;
+    let moments: Vec<Moment> =
+        events.iter().filter_map(|event| of_event(visitor, event)).map(|it| it.moment).collect();
+    Ok((!moments.is_empty()).then(|| view::timeline(&moments)))
+}
+
 /// The part after a page of entries.
 fn next(part: &Part, shown: &[Entry]) -> Option<Part> {
     let until = shown.last()?.at;

@@ -148,7 +148,7 @@ fn filters(asked: &Asked) -> Markup {
     let mut channels = vec![Choice { value: "", label: "Any" }];
     channels.extend(CHANNELS.into_iter().zip(labels).map(|(value, label)| Choice { value, label }));
     html! {
-        form class="filters" method="get" action=(ENTRY.path) role="search" {
+        form class="filters" method="get" action=(ENTRY.path) autocomplete="off" role="search" {
             (view::field(&Field::text("q", "Search", &asked.q).of(Kind::Search)
                 .hint("A part of the name, the description or a tag")))
             (view::select("status", "State", &asked.status, &statuses))

@@ -103,7 +103,7 @@ async fn list(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
         .query("offset", asked.offset.to_string());
     let found: PageResult<Recipients> = call.read().await;
     html! {
-        form class="filters" method="get" action=(campaign.path_of("recipients")) {
+        form class="filters" method="get" action=(campaign.path_of("recipients")) autocomplete="off" {
             (view::select("status", "Latest message", &asked.status, &STATES))
             button class="button primary" type="submit" { "Show" }
         }

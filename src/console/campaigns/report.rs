@@ -219,7 +219,7 @@ where
 
 fn filters(campaign: &Campaign, asked: &Asked) -> Markup {
     html! {
-        form class="filters" method="get" action=(campaign.path_of("report")) {
+        form class="filters" method="get" action=(campaign.path_of("report")) autocomplete="off" {
             (view::field(&Field::text("from", "Messages from", &asked.from).hint("Such as 2030-03-01")))
             (view::field(&Field::text("to", "To", &asked.to)))
             (view::select("attribution", "Goals and revenue credited", &asked.attribution, &ATTRIBUTION))
@@ -253,7 +253,7 @@ struct Event {
 async fn person(visitor: &Visitor, campaign: &Campaign, asked: &Asked) -> Markup {
     let person = asked.person.trim();
     let form = html! {
-        form class="filters" method="get" action=(campaign.path_of("report")) role="search" {
+        form class="filters" method="get" action=(campaign.path_of("report")) autocomplete="off" role="search" {
             (view::field(&Field::text("person", "Person", person).of(Kind::Search)
                 .hint("An id, yours or the internal one")))
             button class="button" type="submit" { "What did they get?" }

@@ -150,7 +150,7 @@ async fn preview(visitor: &Visitor, whole: &Whole, asked: &Asked) -> Markup {
     }
     let person = asked.person.trim();
     let form = html! {
-        form class="filters" method="get" action=(campaign.path_of("test")) {
+        form class="filters" method="get" action=(campaign.path_of("test")) autocomplete="off" {
             (view::field(&Field::text("person", "Person", person).hint("An id of a person, yours or the internal one")))
             (variant_choice(whole, &asked.variant))
             @if campaign.channel == "email" {

@@ -173,7 +173,7 @@ async fn comparison(
     let id = &campaign.id;
     let (old, new) = future::join(snapshot(visitor, id, &v1), snapshot(visitor, id, &v2)).await;
     let content = html! {
-        form class="filters" method="get" action=(campaign.path_of("versions")) {
+        form class="filters" method="get" action=(campaign.path_of("versions")) autocomplete="off" {
             (view::select("v1", "From version", &v1, &choices))
             (view::select("v2", "To version", &v2, &choices))
             button class="button" type="submit" { "Compare" }

@@ -17,6 +17,7 @@ mod journey;
 mod journeys;
 mod kept_forms;
 pub(crate) mod kit;
+mod layout;
 mod lighthouse;
 mod lists;
 mod live;

@@ -33,6 +33,12 @@ async fn every_page_has_one_frame_and_strict_headers() {
         }
         assert!(seen.between("<title>", "</title>").ends_with(" · Millrace"), "{path}");
         assert!(!seen.text.contains(" style=\"") && !seen.text.contains(" onclick="), "{path}");
+        // After Back a browser would fill in what was typed for another question.
+        for form in seen.text.split("<form").skip(1) {
+            let tag = form.split('>').next().unwrap();
+            let is_question = tag.contains("method=\"get\"");
+            assert!(!is_question || tag.contains("autocomplete=\"off\""), "{path}: {tag}");
+        }
         let policy = seen.headers["content-security-policy"].to_str().unwrap();
         for rule in ["default-src 'none'", "script-src 'self';", "frame-ancestors 'none'"] {
             assert!(policy.contains(rule), "{policy}");

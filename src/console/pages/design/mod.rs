@@ -85,7 +85,7 @@ fn form() -> Markup {
     view::card(
         "Form",
         &html! {
-            form method="get" action=(ENTRY.path) {
+            form method="get" action=(ENTRY.path) autocomplete="off" {
                 (view::fault_summary(&[Fault {
                     field: "weight".to_owned(),
                     label: "Weight".to_owned(),

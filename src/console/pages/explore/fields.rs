@@ -94,7 +94,7 @@ impl Known {
 /// The form of a question.
 pub(super) fn form(asked: &Address, known: &Known, fields: &Markup) -> Markup {
     html! {
-        form class="card" method="get" action=(ENTRY.path) {
+        form class="card" method="get" action=(ENTRY.path) autocomplete="off" {
             (view::hidden("tab", asked.kind.name()))
             @if !asked.insight.is_empty() { (view::hidden("insight", &asked.insight)) }
             (fields)

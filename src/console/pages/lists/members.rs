@@ -111,7 +111,7 @@ async fn members(visitor: &Visitor, list: &List, asked: &Asked) -> Markup {
     let mut statuses = vec![Choice { value: "", label: "All" }];
     statuses.extend(view::choices(&["subscribed", "unsubscribed"]));
     html! {
-        form class="filters" method="get" action=(list.path()) {
+        form class="filters" method="get" action=(list.path()) autocomplete="off" {
             (view::select("channel", "Channel", &asked.channel, &channels))
             (view::select("status", "Status", &asked.status, &statuses))
             button class="button primary" type="submit" { "Filter" }

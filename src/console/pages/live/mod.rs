@@ -121,7 +121,7 @@ fn filter_form(filters: &Filters) -> Markup {
         Choice { value: "rejected", label: "Refused" },
     ];
     html! {
-        form class="filters" method="get" action=(ENTRY.path) {
+        form class="filters" method="get" action=(ENTRY.path) autocomplete="off" {
             (view::field(&Field::text("name", "Event name", &filters.name).of(Kind::Search)))
             (view::field(&Field::text("userId", "User id", &filters.user_id).of(Kind::Search)))
             (view::select("status", "Status", &filters.status, &statuses))

@@ -47,7 +47,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Search>) -> Respo
     let content = html! {
         p { a href=(ENTRY.path) { "People" } }
         h1 { "Deleted people" }
-        form class="filters" method="get" action=(PATH) role="search" {
+        form class="filters" method="get" action=(PATH) autocomplete="off" role="search" {
             (view::field(&Field::text("query", "Search", &asked.query).of(Kind::Search)
                 .hint("What an email or external id begins with, a phone number, or the internal id")))
             button class="button primary" type="submit" { "Search" }

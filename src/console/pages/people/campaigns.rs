@@ -43,7 +43,7 @@ pub(super) async fn tab(visitor: &Visitor, profile: &Profile, q: &str) -> Markup
     let campaigns: PageResult<Campaigns> = call.read().await;
     html! {
         p { "What became of the messages of a campaign to this person, and why there is none." }
-        form class="filters" method="get" action=(profile.path()) role="search" {
+        form class="filters" method="get" action=(profile.path()) autocomplete="off" role="search" {
             (view::hidden("tab", "campaigns"))
             (view::field(&Field::text("q", "Campaign", q).of(Kind::Search)
                 .hint("A part of the name, the description or a tag")))

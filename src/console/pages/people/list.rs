@@ -41,7 +41,7 @@ pub(super) async fn show(visitor: Visitor, Query(asked): Query<Search>) -> Respo
             h1 { "People" }
             (view::button_link(bin::PATH, "Deleted people"))
         }
-        form class="filters" method="get" action=(ENTRY.path) role="search" {
+        form class="filters" method="get" action=(ENTRY.path) autocomplete="off" role="search" {
             (view::field(&Field::text("query", "Search", &asked.query).of(Kind::Search)
                 .hint("An email, a phone number, an id, or a part of a name")))
             button class="button primary" type="submit" { "Search" }

@@ -236,7 +236,7 @@ async fn overlap(visitor: &Visitor, segment: &Segment, with: &str) -> Markup {
         others.iter().map(|it| Choice { value: &it.id, label: &it.name }).collect();
     let other = others.iter().find(|it| it.id == with);
     html! {
-        form class="filters" method="get" action=(segment.path()) {
+        form class="filters" method="get" action=(segment.path()) autocomplete="off" {
             (view::hidden("tab", "overlap"))
             (view::select("with", "With", with, &choices))
             button class="button primary" type="submit" { "Compare" }

@@ -122,7 +122,7 @@ async fn rows(visitor: &Visitor, asked: &Asked, channel: &str) -> Markup {
         Choice { value: "manual", label: "Added by hand" },
     ];
     let filters = html! {
-        form class="filters" method="get" action=(ENTRY.path) role="search" {
+        form class="filters" method="get" action=(ENTRY.path) autocomplete="off" role="search" {
             (view::hidden("channel", channel))
             (view::field(&Field::text("identifier", "Search", asked.identifier.trim()).of(Kind::Search)
                 .hint("A whole address or number")))

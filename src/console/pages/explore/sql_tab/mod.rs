@@ -114,7 +114,7 @@ fn form(statement: &str, fault: Option<&str>) -> Markup {
     let hint = "One SELECT, read-only, of the views below. The first 1,000 rows are shown.";
     let field = Field::text("sql", "Statement", text).of(Kind::Lines(8)).hint(hint).fault(fault);
     html! {
-        form class="card" method="get" action=(ENTRY.path) {
+        form class="card" method="get" action=(ENTRY.path) autocomplete="off" {
             (view::hidden("tab", TAB))
             (view::field(&field))
             button class="button primary" type="submit" { "Run" }

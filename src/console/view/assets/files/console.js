@@ -87,6 +87,8 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", (event) => {
   release();
   if (!event.persisted) return;
+  // A question is the one that the page answers.
+  for (const form of document.querySelectorAll('form[method="get"]')) form.reset();
   for (const field of document.querySelectorAll('input[name="once"]')) {
     field.value = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }

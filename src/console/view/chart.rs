@@ -22,7 +22,7 @@ pub enum Unit {
 pub struct Series {
     pub label: String,
     pub values: Vec<Option<f64>>,
-    /// Drawn with dashes, such as a period before.
+    /// Drawn with dashes: the period before of the line that stands before it.
     #[serde(rename = "isCompared")]
     pub is_compared: bool,
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
+    campaigns,
     explore::{self, RANGE},
     kit::link,
+    managed,
 };
 use crate::kit::{BrowserTab, Screen, Workspace, eventually, server};
 
@@ -82,6 +84,43 @@ async fn lines_of_a_chart_differ_and_its_legend_fits() {
         open(&format!("event={long}&event=Bought")).await;
         let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert_eq!(tab.value(over).await, json!(0), "at {width}");
+    }
+    assert_eq!(tab.errors(), [""; 0]);
+}
+
+/// Buttons without space between them and what is above, below or beside them.
+const TOUCHING: &str = "(() => { \
+    const all = [...document.querySelectorAll('main :is(.button, .card, .check, h2, input, select, textarea, summary)')]; \
+    const boxes = all.filter((it) => it.checkVisibility() && !it.closest('.unseen')) \
+        .map((it) => [it, it.getBoundingClientRect()]); \
+    const touch = ([a, x], [b, y]) => { \
+        if (a === b || a.contains(b) || b.contains(a)) return false; \
+        const across = Math.min(x.right, y.right) - Math.max(x.left, y.left); \
+        const down = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top); \
+        return (across > 0 && down > -4) || (down > 0 && across > -3); }; \
+    return boxes.filter(([it]) => it.matches('.button')) \
+        .flatMap((one) => boxes.filter((other) => touch(one, other)).map(([it]) => `${one[0].textContent}: ${it.outerHTML.slice(0, 80)}`)); })()";
+
+#[tokio::test]
+async fn buttons_touch_nothing_and_columns_are_wide_enough_to_read() {
+    let tab = match BrowserTab::open().await {
+        Ok(tab) => tab,
+        Err(reason) => return eprintln!("SKIPPED buttons_touch_nothing: {reason}"),
+    };
+    let (workspace, paths) = managed::filled().await;
+    let mut paths: Vec<String> = paths.iter().map(|path| format!("/console/{path}")).collect();
+    let campaign = campaigns::made(&workspace, &campaigns::webhook("March")).await;
+    paths.extend(["", "/launch", "/launch?confirm=on"].map(|page| format!("{campaign}{page}")));
+    tab.go(link(&workspace, "*").await.as_str()).await;
+    for path in paths {
+        for width in [390, 1440] {
+            tab.screen(Screen { width, height: 900, is_dark: false }).await;
+            tab.go(&format!("{}{path}", server().url)).await;
+            assert_eq!(tab.value(TOUCHING).await, json!([]), "{path} at {width}");
+            let narrow = "[...document.querySelectorAll('.table td:not(.number)')] \
+                          .filter((it) => it.checkVisibility() && it.offsetWidth < 100).map((it) => it.outerHTML)";
+            assert_eq!(tab.value(narrow).await, json!([]), "{path} at {width}");
+        }
     }
     assert_eq!(tab.errors(), [""; 0]);
 }

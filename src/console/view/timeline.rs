@@ -11,6 +11,7 @@ pub struct Moment {
     pub tone: Tone,
     /// The kind, such as `event` or `email`.
     pub kind: String,
+    /// Without links where there are details, since it opens them then.
     pub title: Markup,
     /// What is shown when it is opened.
     pub details: Option<Markup>,

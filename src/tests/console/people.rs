@@ -3,7 +3,10 @@
 use ingest::record::MessageKind;
 use serde_json::json;
 
-use super::kit::{Person, Seen};
+use super::{
+    accessible,
+    kit::{Person, Seen},
+};
 use crate::{
     identity::{link, link_publicly},
     kit::{Workspace, eventually, within},
@@ -194,7 +197,10 @@ async fn the_timeline_has_events_and_messages_in_one_page_after_page() {
     let first = format!("{}{}", shown[0], shown[1]);
     assert!(first.contains("Seen 39") && first.contains("example.com/39"), "{first}");
     assert!(shown[1].contains(&format!("/console/campaigns/{campaign}/report")), "{first}");
+    let title = shown[1].split("</summary>").next().unwrap();
+    assert!(!title.contains("<a "), "a link in what opens the details: {title}");
     assert!(person.get(&address).await.text.contains("Newest"));
+    accessible::check(&workspace, &[format!("/console/people/{id}")]).await;
 }
 
 #[tokio::test]

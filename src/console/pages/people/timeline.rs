@@ -183,15 +183,14 @@ fn of_message(visitor: &Visitor, message: &Message) -> Entry {
     let title = html! {
         (message.kind)
         @match (&message.campaign_id, &message.campaign_name) {
-            (Some(id), Some(name)) => {
-                ": " a href=(path(["console", "campaigns", id, "report"])) { bdi { (name) } }
-            }
+            (Some(_), Some(name)) => { ": " bdi { (name) } }
             (Some(_), None) => ": a campaign that was deleted",
             (None, _) => ": a message of no campaign",
         }
         @if message.is_test { " " (view::badge(Tone::Neutral, "test")) }
         @if message.is_bot { " " (view::badge(Tone::Neutral, "by a machine")) }
     };
+    let campaign = message.campaign_id.as_ref().zip(message.campaign_name.as_ref());
     let details = [&message.url, &message.code, &message.reason];
     let moment = Moment {
         time: view::ago(message.timestamp, visitor.now(), visitor.zone()),
@@ -199,6 +198,9 @@ fn of_message(visitor: &Visitor, message: &Message) -> Entry {
         kind: message.channel.clone(),
         title,
         details: Some(html! {
+            @if let Some((id, name)) = campaign {
+                p { a href=(path(["console", "campaigns", id, "report"])) { "The report of " bdi { (name) } } }
+            }
             p class="quiet" { "Message id " code { (message.id) } }
             @for text in details.into_iter().flatten() { p { (text) } }
         }),

@@ -215,6 +215,38 @@ impl From<Error> for Failure {
     }
 }
 
+/// Why a page is shown again.
+#[derive(Debug, Clone, Copy)]
+pub enum Refused<'r> {
+    /// Its form was refused, which it has as it was typed.
+    Form(&'r Failure),
+    /// A change of what it shows was refused.
+    Change(&'r Failure),
+}
+
+impl<'r> Refused<'r> {
+    pub const fn failure(self) -> &'r Failure {
+        let (Self::Form(failure) | Self::Change(failure)) = self;
+        failure
+    }
+
+    /// The failure to show at the form.
+    pub const fn at_form(self) -> Option<&'r Failure> {
+        match self {
+            Self::Form(failure) => Some(failure),
+            Self::Change(_) => None,
+        }
+    }
+
+    /// What stands above that which the page shows.
+    pub fn above(self) -> Markup {
+        match self {
+            Self::Form(_) => html! {},
+            Self::Change(failure) => view::alert(&failure.elsewhere(&[]).unwrap_or_default()),
+        }
+    }
+}
+
 /// The gate makes the page of it, with the navigation around it.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {

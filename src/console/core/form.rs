@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use http::request::Parts;
+use http::{StatusCode, request::Parts};
 
 use crate::{failure::Failure, view};
 
@@ -29,6 +29,17 @@ impl Form {
     /// Whether the name was typed that confirms a change: see [`view::confirmable`].
     pub fn confirms(&self, name: &str) -> bool {
         self.text("confirm").is_some_and(|typed| view::is_same_name(typed, name))
+    }
+
+    /// Goes on with a change where the name was typed that confirms it.
+    ///
+    /// # Errors
+    /// A bad request with this text where another name was typed.
+    pub fn confirmed(&self, name: &str, otherwise: &str) -> Result<(), Failure> {
+        if self.confirms(name) {
+            return Ok(());
+        }
+        Err(Failure::new(StatusCode::BAD_REQUEST, otherwise))
     }
 
     /// Every field in its order, for forms whose fields have indices.

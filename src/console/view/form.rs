@@ -174,7 +174,7 @@ pub fn select_of(field: &Field<'_>, choices: &[Choice<'_>]) -> Markup {
     html! {
         div class="field" {
             label for=(field.name) { (field.label) }
-            select id=(field.name) name=(field.name) aria-describedby=[field.described_by()]
+            select id=(field.name) name=(field.name) required[field.is_required] aria-describedby=[field.described_by()]
                 aria-invalid=[invalid] {
                 @for choice in choices {
                     option value=(choice.value) selected[choice.value == field.value] { (choice.label) }

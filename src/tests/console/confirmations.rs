@@ -27,6 +27,10 @@ async fn is_confirmed(person: &Person, action: &str, typed: &str) {
     for other in ["", "Lee", "Jose Lee", "\u{200b}"] {
         let seen = person.post(action, &[("confirm", other)]).await;
         assert_eq!(seen.status, 400, "{other:?} at {action}: {}", seen.text);
+        // It can be typed again at once, also without scripts.
+        let form = format!("action=\"{}\"", action.replace('&', "&amp;"));
+        let has_reason = seen.text.contains("role=\"alert\"") && seen.text.contains("othing was");
+        assert!(has_reason && seen.text.contains(&form), "no form {form}: {}", seen.text);
     }
     let seen = person.post(action, &[("confirm", typed)]).await;
     assert_eq!(seen.status, 303, "{action}: {}", seen.text);
@@ -60,6 +64,10 @@ async fn names_with_spaces_and_marks_that_are_not_seen_are_confirmed_as_they_loo
     ] {
         is_confirmed(&person, &action, TYPED).await;
     }
+    let row = json!({"channel": "email", "identifier": "ann@example.test"});
+    api.post("/suppressions", &row, 201).await;
+    let remove = "/console/suppressions/remove?channel=email&identifier=ann%40example.test";
+    is_confirmed(&person, remove, "ann@example.test").await;
 }
 
 #[tokio::test]

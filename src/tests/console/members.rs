@@ -491,7 +491,12 @@ async fn the_page_adds_changes_and_removes_members() {
     let workspace = Workspace::new().await;
     let person = Person::signed_in(&workspace, "*").await;
     let page = "/console/settings/members";
-    assert!(person.get(page).await.text.contains("No members yet"));
+    let empty = person.get(page).await;
+    assert!(
+        empty.text.contains("No members yet") && empty.text.contains("Choose…"),
+        "{}",
+        empty.text
+    );
     let (email, name) = (address_of("ann"), "<b>Ann</b> مرحبا");
     let new = format!("{page}/new");
     let fields = [("email", "ann"), ("name", name), ("role", "analyst")];
@@ -502,6 +507,10 @@ async fn the_page_adds_changes_and_removes_members() {
         "{}",
         seen.text
     );
+    // No role is chosen beforehand: the first one may do everything.
+    let fields = [("email", email.as_str()), ("name", name), ("role", "")];
+    let seen = person.post(&new, &fields).await;
+    assert!(seen.status == 400 && seen.text.contains("role-fault"), "{}", seen.text);
     let fields = [("email", email.as_str()), ("name", name), ("role", "analyst")];
     let seen = person.post(&new, &fields).await;
     assert_eq!(seen.status, 200);

@@ -1,7 +1,7 @@
 //! Questions saved under a name.
 
 use axum::{extract::RawQuery, response::Response};
-use http::{Method, StatusCode};
+use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,6 +36,12 @@ impl Saved {
     fn is_whole(&self) -> bool {
         question::is_whole(Kind::of(&self.kind), &self.question)
     }
+
+    /// The page of the question.
+    fn opened(&self) -> Opened {
+        let address = question::address(Kind::of(&self.kind), &self.question, &self.id);
+        Opened { address, is_whole: self.is_whole() }
+    }
 }
 
 /// A saved question as an address.
@@ -46,10 +52,11 @@ pub(super) struct Opened {
     pub(super) is_whole: bool,
 }
 
-/// A name that was typed for a question, and why it was not saved.
+/// Why a question was not saved under the name that was typed, or not deleted.
 #[derive(Debug)]
 pub(super) struct Refused<'r> {
-    name: &'r str,
+    /// The name that was typed for the question.
+    name: Option<&'r str>,
     failure: &'r Failure,
 }
 
@@ -59,11 +66,7 @@ pub(super) async fn opened(visitor: &Visitor, asked: &Address) -> PageResult<Opt
         return Ok(None);
     }
     let saved: Saved = visitor.get(path(["insights", &asked.insight])).read().await?;
-    let kind = Kind::of(&saved.kind);
-    Ok(Some(Opened {
-        address: question::address(kind, &saved.question, &saved.id),
-        is_whole: saved.is_whole(),
-    }))
+    Ok(Some(saved.opened()))
 }
 
 /// The saved questions, and the form that saves this one.
@@ -90,6 +93,7 @@ pub(super) async fn panel(
     view::card(
         "Saved questions",
         &html! {
+            @if let Some(refused) = refused.filter(|it| it.name.is_none()) { (view::alert(&refused.failure.text())) }
             @match &failure {
                 Some(failure) => (view::alert(&failure.text())),
                 None if all.is_empty() => p class="quiet" { "None is saved yet." },
@@ -98,7 +102,7 @@ pub(super) async fn panel(
             @if !more.is_empty() {
                 details { summary { (view::count(more.len() as u64)) " more" } (list(more)) }
             }
-            @if may_write || refused.is_some() { (form(visitor, asked, opened.as_ref(), refused)) }
+            @if may_write || refused.is_some_and(|it| it.name.is_some()) { (form(visitor, asked, opened.as_ref(), refused)) }
             @if let Some(saved) = opened.filter(|_| may_write) { (deletion(visitor, &saved)) }
         },
     )
@@ -124,11 +128,9 @@ fn form(
     opened: Option<&Saved>,
     refused: Option<&Refused<'_>>,
 ) -> Markup {
-    let name = match (refused, opened) {
-        (Some(refused), _) => refused.name,
-        (None, Some(saved)) => &saved.name,
-        (None, None) => "",
-    };
+    let refused = refused.filter(|it| it.name.is_some());
+    let typed = refused.and_then(|it| it.name);
+    let name = typed.or_else(|| opened.map(|saved| &*saved.name)).unwrap_or_default();
     let fault = refused.and_then(|it| it.failure.at("name"));
     let elsewhere = refused.and_then(|it| it.failure.elsewhere(&["name"]));
     html! {
@@ -167,7 +169,10 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> PageResult<Response> {
     let name = form.text("name").unwrap_or_default().trim();
     match create(&visitor, &asked, name).await {
         Ok(saved) => Ok(done(&visitor, &saved)),
-        Err(failure) => again(&visitor, &asked, &Refused { name, failure: &failure }).await,
+        Err(failure) => {
+            let refused = Refused { name: Some(name), failure: &failure };
+            Ok(again(&visitor, &asked, true, &refused).await)
+        }
     }
 }
 
@@ -182,7 +187,10 @@ pub(super) async fn update(
     let name = form.text("name").unwrap_or_default().trim();
     match replace(&visitor, &insight, &asked, name).await {
         Ok(saved) => Ok(done(&visitor, &saved)),
-        Err(failure) => again(&visitor, &asked, &Refused { name, failure: &failure }).await,
+        Err(failure) => {
+            let refused = Refused { name: Some(name), failure: &failure };
+            Ok(again(&visitor, &asked, true, &refused).await)
+        }
     }
 }
 
@@ -213,11 +221,16 @@ fn done(visitor: &Visitor, saved: &Saved) -> Response {
 }
 
 /// The page once more, with the name as it was typed.
-async fn again(visitor: &Visitor, asked: &Address, refused: &Refused<'_>) -> PageResult<Response> {
+async fn again(
+    visitor: &Visitor,
+    asked: &Address,
+    is_whole: bool,
+    refused: &Refused<'_>,
+) -> Response {
     let href = asked.href();
     let answer = Box::pin(super::place(visitor, asked, &href, &href));
-    let content = super::content(visitor, asked, true, answer, Some(refused)).await;
-    Ok(visitor.page_after(Some(refused.failure), &ENTRY, &asked.title(), &content))
+    let content = super::content(visitor, asked, is_whole, answer, Some(refused)).await;
+    visitor.page_after(Some(refused.failure), &ENTRY, &asked.title(), &content)
 }
 
 pub(super) async fn delete(
@@ -227,10 +240,18 @@ pub(super) async fn delete(
 ) -> PageResult<Response> {
     let asked = Address::read(query.as_deref().unwrap_or_default());
     let saved: Saved = visitor.get(path(["insights", &asked.insight])).read().await?;
-    if !form.confirms(view::confirmable(&saved.name, &saved.id)) {
-        let text = "The name that was typed is not that of the question: nothing was deleted";
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+    let deleted = async {
+        let otherwise = "The name that was typed is not that of the question: nothing was deleted";
+        form.confirmed(view::confirmable(&saved.name, &saved.id), otherwise)?;
+        visitor.call(Method::DELETE, path(["insights", &saved.id])).done().await
+    };
+    match deleted.await {
+        Ok(()) => Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", saved.name))),
+        Err(failure) if failure.keeps_form() => {
+            let Opened { address, is_whole } = saved.opened();
+            let refused = Refused { name: None, failure: &failure };
+            Ok(again(&visitor, &address, is_whole, &refused).await)
+        }
+        Err(failure) => Err(failure),
     }
-    visitor.call(Method::DELETE, path(["insights", &saved.id])).done().await?;
-    Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", saved.name)))
 }

@@ -1,7 +1,7 @@
 //! The page of a list: its numbers, its settings and its members.
 
 use axum::{extract::Path, response::Response};
-use http::{Method, StatusCode};
+use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
@@ -222,20 +222,19 @@ pub(super) async fn archive(
     form: Form,
 ) -> PageResult<Response> {
     let list: List = visitor.get(path(["lists", &id])).read().await?;
-    let refused = if form.confirms(view::confirmable(&list.name, &list.id)) {
-        match visitor.call(Method::DELETE, path(["lists", &id])).done().await {
-            Ok(()) => {
-                return Ok(visitor.done(&list.path(), &format!("{} was archived.", list.name)));
-            }
-            Err(failure) if failure.keeps_form() => failure,
-            Err(failure) => return Err(failure),
-        }
-    } else {
-        let text = "The name that was typed is not that of the list: nothing was archived";
-        Failure::new(StatusCode::BAD_REQUEST, text)
+    let archived = async {
+        let otherwise = "The name that was typed is not that of the list: nothing was archived";
+        form.confirmed(view::confirmable(&list.name, &list.id), otherwise)?;
+        visitor.call(Method::DELETE, path(["lists", &id])).done().await
     };
-    let typed = Typed { failure: Some(&refused), ..Typed::default() };
-    Ok(page(&visitor, &list, &Asked::default(), typed).await)
+    match archived.await {
+        Ok(()) => Ok(visitor.done(&list.path(), &format!("{} was archived.", list.name))),
+        Err(failure) if failure.keeps_form() => {
+            let typed = Typed { failure: Some(&failure), ..Typed::default() };
+            Ok(page(&visitor, &list, &Asked::default(), typed).await)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 pub(super) async fn restore(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {

@@ -13,7 +13,7 @@ use web::auth::ScopeName;
 
 use super::{Profile, frame};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{self, Failure, PageResult},
     in_process::path,
     view::{self, Choice, Column, Field, Kind, Moment, Tone},
     visitor::{Form, Visitor},
@@ -373,7 +373,8 @@ pub(super) async fn save(
             let refused = Refused { draft: &draft, failure: &failure, is_of_bounces: false };
             let asked = Asked { refused: Some(&refused), ..Asked::default() };
             let content = tab(&visitor, &profile, &asked).await;
-            Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
+            let refused = Some(failure::Refused::Form(&failure));
+            Ok(frame::page(&visitor, &profile, "consent", refused, &content))
         }
     }
 }
@@ -398,7 +399,8 @@ pub(super) async fn clear_bounce(
             let refused = Refused { draft: &draft, failure: &failure, is_of_bounces: true };
             let asked = Asked { refused: Some(&refused), ..Asked::default() };
             let content = tab(&visitor, &profile, &asked).await;
-            Ok(frame::page(&visitor, &profile, "consent", failure.status, &content))
+            let refused = Some(failure::Refused::Form(&failure));
+            Ok(frame::page(&visitor, &profile, "consent", refused, &content))
         }
     }
 }

@@ -11,7 +11,7 @@ use web::auth::ScopeName;
 
 use super::{ENTRY, Profile, frame};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     view::{self, Field, Kind},
     visitor::{Form, Visitor},
@@ -168,7 +168,7 @@ pub(super) async fn save(
         }
         Err(failure) if failure.keeps_form() => {
             let form = tab(&visitor, &current, Some(&draft), Some(&failure));
-            Ok(frame::page(&visitor, &current, "edit", failure.status, &form))
+            Ok(frame::page(&visitor, &current, "edit", Some(Refused::Form(&failure)), &form))
         }
         Err(failure) => Err(failure),
     }

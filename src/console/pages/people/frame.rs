@@ -1,12 +1,12 @@
 //! The frame of a person's page: who it is, and the tabs.
 
 use axum::response::Response;
-use http::StatusCode;
 use maud::{Markup, html};
 use web::auth::ScopeName;
 
 use super::{ENTRY, Profile};
 use crate::{
+    failure::Refused,
     in_process::path,
     view::{self, Confirmation, Tab},
     visitor::Visitor,
@@ -28,7 +28,7 @@ pub(super) fn page(
     visitor: &Visitor,
     profile: &Profile,
     current: &str,
-    status: StatusCode,
+    refused: Option<Refused<'_>>,
     tab: &Markup,
 ) -> Response {
     let tab_links = TABS.map(|(name, label)| Tab {
@@ -43,11 +43,12 @@ pub(super) fn page(
             h1 { bdi { (name) } }
             @if visitor.may(ScopeName::UsersDelete) { (deletion(visitor, profile, &name)) }
         }
+        @if let Some(refused) = refused { (refused.above()) }
         (view::card("Profile", &facts(visitor, profile)))
         (view::tabs("Parts of the profile", &tab_links))
         (tab)
     };
-    visitor.page_with(status, &ENTRY, &name, &content)
+    visitor.page_after(refused.map(Refused::failure), &ENTRY, &name, &content)
 }
 
 fn facts(visitor: &Visitor, profile: &Profile) -> Markup {

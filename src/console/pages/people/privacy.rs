@@ -5,12 +5,12 @@ use http::{Method, StatusCode};
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use web::auth::ScopeName;
 
-use super::{ENTRY, Profile};
+use super::{ENTRY, Profile, frame};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     query::Query,
     view::{self, Column, Confirmation, Tone},
@@ -112,14 +112,31 @@ pub(super) fn tab(visitor: &Visitor, profile: &Profile) -> Markup {
     }
 }
 
-async fn request(visitor: &Visitor, body: &serde_json::Value, what: &str) -> PageResult<Response> {
-    let call = visitor.call(Method::POST, "/privacy/requests").json(body)?;
-    call.done().await?;
-    Ok(visitor.done(PATH, &format!("{what} was requested.")))
+async fn request(visitor: &Visitor, body: &Value) -> PageResult<()> {
+    visitor.call(Method::POST, "/privacy/requests").json(body)?.done().await
+}
+
+/// Leads to the requests, or shows the tab again where there is none.
+fn answer(
+    visitor: &Visitor,
+    profile: &Profile,
+    requested: PageResult<()>,
+    what: &str,
+) -> PageResult<Response> {
+    match requested {
+        Ok(()) => Ok(visitor.done(PATH, &format!("{what} was requested."))),
+        Err(failure) if failure.keeps_form() => {
+            let tab = tab(visitor, profile);
+            Ok(frame::page(visitor, profile, "privacy", Some(Refused::Change(&failure)), &tab))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 pub(super) async fn export(visitor: Visitor, Path(user): Path<String>) -> PageResult<Response> {
-    request(&visitor, &json!({"type": "export", "userId": user}), "An export").await
+    let profile: Profile = visitor.get(path(["users", &user])).read().await?;
+    let requested = request(&visitor, &json!({"type": "export", "userId": profile.id})).await;
+    answer(&visitor, &profile, requested, "An export")
 }
 
 pub(super) async fn erase(
@@ -129,12 +146,13 @@ pub(super) async fn erase(
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
-        let text = "The name that was typed is not that of the person: nothing was erased";
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
-    }
-    let body = json!({"type": "erase", "userId": profile.id, "events": events});
-    request(&visitor, &body, "An erasure").await
+    let requested = async {
+        let otherwise = "The name that was typed is not that of the person: nothing was erased";
+        form.confirmed(view::confirmable(&profile.name(), &profile.id), otherwise)?;
+        let body = json!({"type": "erase", "userId": profile.id, "events": events});
+        request(&visitor, &body).await
+    };
+    answer(&visitor, &profile, requested.await, "An erasure")
 }
 
 pub(super) async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> PageResult<Response> {

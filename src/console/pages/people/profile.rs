@@ -4,7 +4,7 @@ use axum::{
     extract::Path,
     response::{IntoResponse as _, Redirect, Response},
 };
-use http::{Method, StatusCode};
+use http::Method;
 use kernel::Timestamp;
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::{
     ENTRY, Profile, campaigns, consent, edit, frame, identifiers, privacy, tabs, timeline, unknown,
 };
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{PageResult, Refused},
     in_process::path,
     query::Query,
     view,
@@ -70,7 +70,7 @@ pub(super) async fn show(
             timeline::tab(&visitor, &profile, &part).await
         }
     };
-    Ok(frame::page(&visitor, &profile, current, StatusCode::OK, &tab))
+    Ok(frame::page(&visitor, &profile, current, None, &tab))
 }
 
 /// A profile, and by which id it was found.
@@ -96,11 +96,18 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
-        let text = "The name that was typed is not that of the person: nothing was deleted";
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+    let deleted = async {
+        let otherwise = "The name that was typed is not that of the person: nothing was deleted";
+        form.confirmed(view::confirmable(&profile.name(), &profile.id), otherwise)?;
+        let call = visitor.call(Method::DELETE, path(["users", &profile.id]));
+        call.query("reason", "console").done().await
+    };
+    match deleted.await {
+        Ok(()) => Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", profile.name()))),
+        Err(failure) if failure.keeps_form() => {
+            let tab = timeline::tab(&visitor, &profile, &timeline::Part::default()).await;
+            Ok(frame::page(&visitor, &profile, "timeline", Some(Refused::Change(&failure)), &tab))
+        }
+        Err(failure) => Err(failure),
     }
-    let call = visitor.call(Method::DELETE, path(["users", &profile.id]));
-    call.query("reason", "console").done().await?;
-    Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", profile.name())))
 }

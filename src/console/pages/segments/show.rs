@@ -287,12 +287,12 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let segment = find(&visitor, &id, false).await?;
-    if !form.confirms(view::confirmable(&segment.name, &segment.id)) {
-        let text = "The name that was typed is not that of the segment: nothing was deleted";
-        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        return Ok(page(&visitor, &segment, &Asked::default(), Some(&failure)).await);
-    }
-    match visitor.call(Method::DELETE, path(["segments", &id])).done().await {
+    let deleted = async {
+        let otherwise = "The name that was typed is not that of the segment: nothing was deleted";
+        form.confirmed(view::confirmable(&segment.name, &segment.id), otherwise)?;
+        visitor.call(Method::DELETE, path(["segments", &id])).done().await
+    };
+    match deleted.await {
         Ok(()) => Ok(visitor.done(ENTRY.path, &format!("{} was deleted.", segment.name))),
         // It may be in use; the text names by what.
         Err(failure) if failure.keeps_form() => {

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use web::auth::ScopeName;
 
-use super::{Refused, Tab};
+use super::Tab;
 use crate::{
-    failure::PageResult,
+    failure::{PageResult, Refused},
     in_process::path,
     view::{self, Choice, Column, Field, Tone},
     visitor::{Form, Visitor},

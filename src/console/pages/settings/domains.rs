@@ -1,16 +1,16 @@
 //! Sender domains: the DNS records to set, and the check that they are.
 
 use axum::{extract::Path, response::Response};
-use http::{Method, StatusCode};
+use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 use web::auth::ScopeName;
 
-use super::{Refused, Tab};
+use super::Tab;
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     view::{self, Column, Confirmation, Field, Tone},
     visitor::{Form, Visitor},
@@ -149,11 +149,23 @@ pub(super) async fn add(visitor: Visitor, form: Form) -> PageResult<Response> {
     }
 }
 
+/// The page where a change of a domain was refused.
+async fn unchanged(visitor: &Visitor, failure: Failure) -> PageResult<Response> {
+    if failure.keeps_form() {
+        return Ok(page(visitor, "", Some(Refused::Change(&failure))).await);
+    }
+    Err(failure)
+}
+
 pub(super) async fn check(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
     let call = visitor.call(Method::POST, path(["sender-domains", &id, "verify"]));
-    let domain: Domain = call.read().await?;
-    let notice = format!("{}: {}", domain.name, domain.status);
-    Ok(visitor.done(Tab::Domains.path(), &notice))
+    match call.read::<Domain>().await {
+        Ok(domain) => {
+            let notice = format!("{}: {}", domain.name, domain.status);
+            Ok(visitor.done(Tab::Domains.path(), &notice))
+        }
+        Err(failure) => unchanged(&visitor, failure).await,
+    }
 }
 
 pub(super) async fn delete(
@@ -162,11 +174,13 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let domain: Domain = visitor.get(path(["sender-domains", &id])).read().await?;
-    if !form.confirms(&domain.name) {
-        let text = "The name that was typed is not that of the domain: nothing was removed";
-        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        return Ok(page(&visitor, "", Some(Refused::Change(&failure))).await);
+    let removed = async {
+        let otherwise = "The name that was typed is not that of the domain: nothing was removed";
+        form.confirmed(&domain.name, otherwise)?;
+        visitor.call(Method::DELETE, path(["sender-domains", &id])).done().await
+    };
+    match removed.await {
+        Ok(()) => Ok(visitor.done(Tab::Domains.path(), &format!("{} was removed.", domain.name))),
+        Err(failure) => unchanged(&visitor, failure).await,
     }
-    visitor.call(Method::DELETE, path(["sender-domains", &id])).done().await?;
-    Ok(visitor.done(Tab::Domains.path(), &format!("{} was removed.", domain.name)))
 }

@@ -1,16 +1,16 @@
 //! Keys: making one, which is shown once, and revoking one.
 
 use axum::{extract::Path, response::Response};
-use http::{Method, StatusCode};
+use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
-use super::{Refused, Tab, snippets};
+use super::{Tab, snippets};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     query::Query,
     view::{self, Choice, Column, Confirmation, Field, Tone},
@@ -275,14 +275,19 @@ pub(super) async fn revoke(
     form: Form,
 ) -> PageResult<Response> {
     let key = find(&visitor, &id).await?;
-    if !form.confirms(key.title()) {
-        let text = "The name that was typed is not that of the key: nothing was revoked";
-        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        let refused = Some(Refused::Change(&failure));
-        return Ok(page(&visitor, &Asked::default(), &Draft::default(), refused).await);
+    let revoked = async {
+        let otherwise = "The name that was typed is not that of the key: nothing was revoked";
+        form.confirmed(key.title(), otherwise)?;
+        visitor.call(Method::DELETE, path(["keys", &id])).done().await
+    };
+    match revoked.await {
+        Ok(()) => Ok(visitor.done(Tab::Keys.path(), &format!("{} was revoked.", key.title()))),
+        Err(failure) if failure.keeps_form() => {
+            let refused = Some(Refused::Change(&failure));
+            Ok(page(&visitor, &Asked::default(), &Draft::default(), refused).await)
+        }
+        Err(failure) => Err(failure),
     }
-    visitor.call(Method::DELETE, path(["keys", &id])).done().await?;
-    Ok(visitor.done(Tab::Keys.path(), &format!("{} was revoked.", key.title())))
 }
 
 /// A key of the workspace, looked for in its pages.

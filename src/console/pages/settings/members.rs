@@ -4,16 +4,16 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use http::{Method, StatusCode};
+use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use web::auth::ScopeName;
 
-use super::{Refused, Tab, sessions};
+use super::{Tab, sessions};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     query::Query,
     state::ConsoleState,
@@ -24,7 +24,7 @@ use crate::{
 /// Members of one page.
 const PAGE: u64 = 50;
 /// Fields of the form that show their own faults.
-const FIELDS: &[&str] = &["email", "name"];
+const FIELDS: &[&str] = &["email", "name", "role"];
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -287,14 +287,15 @@ fn form(visitor: &Visitor, roles: &Roles, draft: &Draft, failure: Option<&Failur
         .offered(visitor, Some(&draft.role))
         .map(|role| (format!("{}: {}", role.role, role.scopes.join(", ")), role.role.as_str()))
         .collect();
-    let choices: Vec<Choice<'_>> =
-        labels.iter().map(|(label, value)| Choice { value, label }).collect();
-    if choices.is_empty() {
+    if labels.is_empty() {
         let text = "Every role has a scope that this session lacks.";
         return view::card("New member", &html! { p class="quiet" { (text) } });
     }
+    // A role is chosen, since the first one may do everything.
+    let mut choices = vec![Choice { value: "", label: "Choose…" }];
+    choices.extend(labels.iter().map(|(label, value)| Choice { value, label }));
     let fault = |name: &str| failure.and_then(|failure| failure.at(name));
-    let (email, name) = (fault("email"), fault("name"));
+    let (email, name, role) = (fault("email"), fault("name"), fault("role"));
     let content = html! {
         @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
         form method="post" action="/console/settings/members/new" {
@@ -302,7 +303,7 @@ fn form(visitor: &Visitor, roles: &Roles, draft: &Draft, failure: Option<&Failur
             (view::field(&Field::text("email", "Email address", &draft.email).of(Kind::Email).required()
                 .fault(email.as_deref()).hint("Nothing is sent to it: the next page shows a link to pass on")))
             (view::field(&Field::text("name", "Name", &draft.name).fault(name.as_deref())))
-            (view::select("role", "Role", &draft.role, &choices))
+            (view::select_of(&Field::text("role", "Role", &draft.role).required().fault(role.as_deref()), &choices))
             button class="button primary" type="submit" { "Add the member" }
         }
     };
@@ -354,9 +355,16 @@ fn link(visitor: &Visitor, email: &str, invitation: &Invitation) -> Response {
 }
 
 /// The page where a change of a member was refused.
-async fn unchanged(state: &ConsoleState, visitor: &Visitor, failure: &Failure) -> Response {
+async fn unchanged(
+    state: &ConsoleState,
+    visitor: &Visitor,
+    failure: Failure,
+) -> PageResult<Response> {
+    if !failure.keeps_form() {
+        return Err(failure);
+    }
     let (asked, draft) = (Asked::default(), Draft::default());
-    page(state, visitor, &asked, &draft, Some(Refused::Change(failure))).await
+    Ok(page(state, visitor, &asked, &draft, Some(Refused::Change(&failure))).await)
 }
 
 pub(super) async fn change_role(
@@ -371,15 +379,21 @@ pub(super) async fn change_role(
         Ok(member) => {
             Ok(visitor.done(Tab::Members.path(), &format!("{} is {role} now.", member.email)))
         }
-        Err(failure) if failure.is_of_fields() => Ok(unchanged(&state, &visitor, &failure).await),
-        Err(failure) => Err(failure),
+        Err(failure) => unchanged(&state, &visitor, failure).await,
     }
 }
 
-pub(super) async fn invite(visitor: Visitor, Path(id): Path<String>) -> PageResult<Response> {
+pub(super) async fn invite(
+    State(state): State<ConsoleState>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult<Response> {
     let member = find(&visitor, &id).await?;
     let call = visitor.call(Method::POST, path(["members", &id, "invitations"]));
-    let page = link(&visitor, &member.email, &call.read().await?);
+    let page = match call.read().await {
+        Ok(invitation) => link(&visitor, &member.email, &invitation),
+        Err(failure) => return unchanged(&state, &visitor, failure).await,
+    };
     let notice = format!(
         "A link for {} was made already, and was shown once. If it is lost, make a new one.",
         member.email
@@ -394,13 +408,15 @@ pub(super) async fn delete(
     form: Form,
 ) -> PageResult<Response> {
     let member = find(&visitor, &id).await?;
-    if !form.confirms(&member.email) {
-        let text = "The address that was typed is not that of the member: nothing was removed";
-        let failure = Failure::new(StatusCode::BAD_REQUEST, text);
-        return Ok(unchanged(&state, &visitor, &failure).await);
+    let removed = async {
+        let otherwise = "The address that was typed is not that of the member: nothing was removed";
+        form.confirmed(&member.email, otherwise)?;
+        visitor.call(Method::DELETE, path(["members", &id])).done().await
+    };
+    match removed.await {
+        Ok(()) => Ok(visitor.done(Tab::Members.path(), &format!("{} was removed.", member.email))),
+        Err(failure) => unchanged(&state, &visitor, failure).await,
     }
-    visitor.call(Method::DELETE, path(["members", &id])).done().await?;
-    Ok(visitor.done(Tab::Members.path(), &format!("{} was removed.", member.email)))
 }
 
 async fn find(visitor: &Visitor, id: &str) -> PageResult<Member> {

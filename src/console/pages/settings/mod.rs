@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use web::auth::ScopeName;
 
 use crate::{
-    failure::Failure,
+    failure::Refused,
     state::ConsoleState,
     view::{self, Entry},
     visitor::Visitor,
@@ -25,38 +25,6 @@ use crate::{
 
 pub(super) const ENTRY: Entry =
     Entry { name: "Settings", path: "/console/settings", scopes: &[ScopeName::SettingsRead] };
-
-/// Why a tab is shown again.
-#[derive(Debug, Clone, Copy)]
-enum Refused<'r> {
-    /// Its form was refused, which it has as it was typed.
-    Form(&'r Failure),
-    /// A change of what it lists was refused.
-    Change(&'r Failure),
-}
-
-impl<'r> Refused<'r> {
-    const fn failure(self) -> &'r Failure {
-        let (Self::Form(failure) | Self::Change(failure)) = self;
-        failure
-    }
-
-    /// The failure to show at the form.
-    const fn at_form(self) -> Option<&'r Failure> {
-        match self {
-            Self::Form(failure) => Some(failure),
-            Self::Change(_) => None,
-        }
-    }
-
-    /// What stands above the list.
-    fn above(self) -> Markup {
-        match self {
-            Self::Form(_) => html! {},
-            Self::Change(failure) => view::alert(&failure.elsewhere(&[]).unwrap_or_default()),
-        }
-    }
-}
 
 /// A tab of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use futures_util::future;
-use http::{Method, StatusCode};
+use http::Method;
 use kernel::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use super::{
     to_read, to_write, writable,
 };
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{Failure, PageResult, Refused},
     in_process::path,
     query::Query,
     view::{self, Choice, Column, Confirmation, Field, Kind, Tab},
@@ -77,7 +77,7 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> PageResult<Response>
             Ok(visitor.done(&ledger_path(channel), &notice))
         }
         Err(failure) if failure.keeps_form() => {
-            page(&visitor, &Asked::of(channel), &added, Some(&failure)).await
+            page(&visitor, &Asked::of(channel), &added, Some(Refused::Form(&failure))).await
         }
         Err(failure) => Err(failure),
     }
@@ -88,8 +88,9 @@ async fn page(
     visitor: &Visitor,
     asked: &Asked,
     added: &Added,
-    failure: Option<&Failure>,
+    refused: Option<Refused<'_>>,
 ) -> PageResult<Response> {
+    let failure = refused.and_then(Refused::at_form);
     let channel = channel_of(visitor, &asked.channel)?;
     let tabs = CHANNELS.map(|name| Tab {
         label: name,
@@ -103,6 +104,7 @@ async fn page(
         }
         p class="quiet" { "Addresses and numbers that get no message, whatever a campaign asks for." }
         (view::tabs("Channels", &tabs))
+        @if let Some(refused) = refused { (refused.above()) }
         @if visitor.may(to_read(channel)) {
             (rows(visitor, asked, channel).await)
         } @else {
@@ -110,7 +112,7 @@ async fn page(
         }
         @if visitor.may(to_write(channel)) || failure.is_some() { (add::form(visitor, channel, added, failure).await) }
     };
-    Ok(visitor.page_after(failure, &ENTRY, ENTRY.name, &content))
+    Ok(visitor.page_after(refused.map(Refused::failure), &ENTRY, ENTRY.name, &content))
 }
 
 async fn rows(visitor: &Visitor, asked: &Asked, channel: &str) -> Markup {
@@ -303,13 +305,21 @@ pub(super) async fn remove(
     form: Form,
 ) -> PageResult<Response> {
     let channel = channel_of(&visitor, &channel)?;
-    if !form.confirms(&identifier) {
-        let text = "What was typed is not the identifier: nothing was removed";
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+    let removed = async {
+        form.confirmed(&identifier, "What was typed is not the identifier: nothing was removed")?;
+        let call = visitor.call(Method::DELETE, path(["suppressions", &identifier]));
+        call.query("channel", channel).read().await
+    };
+    match removed.await {
+        Ok(Removed { removed }) => {
+            let notice = format!("{} removed for {identifier}.", view::count(removed));
+            // Where it has its history.
+            Ok(visitor.done(&search(channel, &identifier), &notice))
+        }
+        Err(failure) if failure.keeps_form() => {
+            let asked = Asked { identifier, ..Asked::of(channel) };
+            page(&visitor, &asked, &Added::default(), Some(Refused::Change(&failure))).await
+        }
+        Err(failure) => Err(failure),
     }
-    let call = visitor.call(Method::DELETE, path(["suppressions", &identifier]));
-    let Removed { removed } = call.query("channel", channel).read().await?;
-    let notice = format!("{} removed for {identifier}.", view::count(removed));
-    // Where it has its history.
-    Ok(visitor.done(&search(channel, &identifier), &notice))
 }

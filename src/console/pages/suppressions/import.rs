@@ -116,7 +116,8 @@ fn page(visitor: &Visitor, form: &Form, refusal: &Refusal) -> PageResult<Respons
                     accept=".csv,.tsv,.txt,.gz,text/csv,text/plain";
                 p class="hint" id="file-hint" {
                     "Columns identifier and reason, with a comma, a semicolon or a tab between them; a first line "
-                    code { "identifier,reason" } " is left out. Of any size, also with gzip. Without scripts "
+                    "with a heading, such as " code { "email,reason" } ", " code { "phone" } " or " code { "identifier" }
+                    ", is left out. Of any size, also with gzip. Without scripts "
                     (view::count(ROWS_MAX as u64)) " lines without gzip."
                 }
             }

@@ -5,8 +5,18 @@ use serde_json::{Value, json};
 
 /// What may stand between two columns; the first in a file is that file's.
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
-/// The first column of a heading.
-const HEADING: &str = "identifier";
+/// What the first column of a heading may be called.
+const HEADINGS: [&str; 9] = [
+    "identifier",
+    "email",
+    "e-mail",
+    "email address",
+    "mail",
+    "phone",
+    "phone number",
+    "mobile",
+    "number",
+];
 
 /// A row of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +58,17 @@ pub(super) fn read(text: &str) -> Vec<Line> {
         let number = numbers.of_record(begin);
         let cell = |index: usize| record.get(index).map(unquoted).unwrap_or_default().to_owned();
         let line = Line { number, identifier: cell(0), reason: cell(1) };
-        let is_heading = begin == 0 && line.identifier.eq_ignore_ascii_case(HEADING);
+        let is_heading = begin == 0 && is_heading(&line.identifier);
         if !is_heading && record.iter().any(|cell| !cell.trim().is_empty()) {
             lines.push(line);
         }
     }
+}
+
+/// Whether a cell is the heading of addresses or numbers; words may have `_` between them.
+fn is_heading(cell: &str) -> bool {
+    let words = cell.replace('_', " ");
+    HEADINGS.iter().any(|heading| heading.eq_ignore_ascii_case(&words))
 }
 
 /// What stands between the columns of a text: the first separator outside of quotes.
@@ -117,6 +133,12 @@ mod tests {
         assert_eq!(rows(text), expected);
         assert!(rows(" \n").is_empty() && rows("").is_empty() && rows("identifier").is_empty());
         assert!(rows("\n\nidentifier\n").is_empty(), "empty lines come before a heading");
+        for heading in ["email,reason", "E-Mail", "Email address;why", "phone_number", "\"Phone\""]
+        {
+            let text = format!("{heading}\na@x.test\n");
+            assert_eq!(rows(&text), [row(2, "a@x.test", "")], "{heading}");
+        }
+        assert_eq!(rows("nonsense\na@x.test\n").len(), 2, "no heading that is known");
         assert_eq!(rows("a@x.test\nidentifier\n").len(), 2);
     }
 

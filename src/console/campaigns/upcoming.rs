@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Whole, draft::Draft, find};
+use super::{Whole, draft::Draft, fields, find};
 use crate::{
-    failure::PageResult,
+    failure::{PageResult, ShownAt, at_fields},
     view,
     visitor::{Form, Visitor},
 };
@@ -80,8 +80,13 @@ fn next(at: &[Timestamp], zone: Zone) -> Markup {
 }
 
 fn faults(errors: &[String]) -> Markup {
+    let shown = fields::schedule("recurring").iter();
+    let shown: Vec<ShownAt<'_>> =
+        shown.map(|it| ShownAt { path: it.path, field: it.path, label: it.label }).collect();
+    let (found, others) = at_fields(errors, &shown);
     html! {
         p class="quiet" { "There are no next occurrences yet:" }
-        ul { @for error in errors { li { (error) } } }
+        (view::faults(&found))
+        @if !others.is_empty() { ul { @for error in &others { li { (error) } } } }
     }
 }

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use web::http::OwnError;
 
-use crate::view;
+use crate::view::{self, Fault};
 
 /// The beginning of the API's text for a missing scope; the scope follows.
 const MISSING_SCOPE: &str = "Missing required scope: ";
@@ -31,6 +31,53 @@ pub struct Failure {
     pub errors: Vec<String>,
     /// When it may be tried again, where that is known.
     pub retry_after: Option<Duration>,
+}
+
+/// A field of a form that shows the faults of a path of the API.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownAt<'s> {
+    /// The path in the API, or the one that it is inside of; `[]` is any index.
+    pub path: &'s str,
+    /// The id of the field.
+    pub field: &'s str,
+    pub label: &'s str,
+}
+
+/// The faults in a list of the API's errors at the fields that show them, each once, and the errors that no field shows.
+pub fn at_fields(errors: &[String], fields: &[ShownAt<'_>]) -> (Vec<Fault>, Vec<String>) {
+    let (mut found, mut others): (Vec<Fault>, Vec<String>) = (Vec::new(), Vec::new());
+    for error in errors {
+        let (path, problem) = error.split_once(' ').unwrap_or((error, ""));
+        let path = without_indices(path);
+        let is_inside = |it: &&ShownAt<'_>| {
+            let rest = path.strip_prefix(it.path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let Some(shown) = fields.iter().find(is_inside) else {
+            others.push(error.clone());
+            continue;
+        };
+        let (field, label) = (shown.field.to_owned(), shown.label.to_owned());
+        let fault = Fault { field, label, problem: problem.to_owned() };
+        if !found.contains(&fault) {
+            found.push(fault);
+        }
+    }
+    (found, others)
+}
+
+/// A path with `[]` for each index.
+fn without_indices(path: &str) -> String {
+    let mut is_index = false;
+    let kept = path.chars().filter(|letter| {
+        is_index = match letter {
+            '[' => true,
+            ']' => false,
+            _ => is_index,
+        };
+        !is_index || *letter == '['
+    });
+    kept.collect()
 }
 
 /// The result of what may fail for a page.
@@ -276,6 +323,25 @@ mod tests {
         let rest = failure.elsewhere(&["name", "tags"]);
         assert_eq!(rest.as_deref(), Some("targeting.groups[0] is empty"));
         assert_eq!(failure.elsewhere(&["name", "tags", "targeting"]), None);
+    }
+
+    #[test]
+    fn errors_stand_at_the_fields_that_show_them_each_once() {
+        let fields = [
+            ShownAt { path: "series[].field", field: "field", label: "Of the property" },
+            ShownAt { path: "steps[].filters", field: "fp-0", label: "Filters" },
+        ];
+        let errors = [
+            "series[0].field is required",
+            "series[12].field is required",
+            "steps[1].filters[0].value is too long",
+            "steps[1].filtersets is unknown",
+        ]
+        .map(str::to_owned);
+        let (found, others) = at_fields(&errors, &fields);
+        let found: Vec<_> = found.iter().map(|it| [&*it.field, &*it.problem]).collect();
+        assert_eq!(found, [["field", "is required"], ["fp-0", "is too long"]]);
+        assert_eq!(others, ["steps[1].filtersets is unknown"]);
     }
 
     #[test]

@@ -186,30 +186,37 @@ pub fn select_of(field: &Field<'_>, choices: &[Choice<'_>]) -> Markup {
 }
 
 /// A fault of a form that was sent: the id and the label of its field, and why.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub field: String,
     pub label: String,
     pub problem: String,
 }
 
+/// Faults with links to their fields.
+pub fn faults(faults: &[Fault]) -> Markup {
+    html! {
+        ul {
+            @for fault in faults {
+                li {
+                    a href={ "#" (utf8_percent_encode(&fault.field, NON_ALPHANUMERIC)) } { (fault.label) }
+                    ": " (fault.problem)
+                }
+            }
+        }
+    }
+}
+
 /// The faults of a form above it, with links to their fields. Scripts put the focus here.
-pub fn fault_summary(faults: &[Fault]) -> Markup {
-    let count = match faults.len() {
+pub fn fault_summary(found: &[Fault]) -> Markup {
+    let count = match found.len() {
         1 => "One field is not right".to_owned(),
         count => format!("{count} fields are not right"),
     };
     html! {
         div class="alert fault-summary" role="alert" tabindex="-1" {
             p { (count) ": nothing was saved." }
-            ul {
-                @for fault in faults {
-                    li {
-                        a href={ "#" (utf8_percent_encode(&fault.field, NON_ALPHANUMERIC)) } { (fault.label) }
-                        ": " (fault.problem)
-                    }
-                }
-            }
+            (faults(found))
         }
     }
 }

@@ -32,8 +32,8 @@ pub use self::{
     diff::diff,
     forest::{Effect, forest},
     form::{
-        Choice, Fault, Field, Kind, check, choices, code_editor, fault_summary, field, hidden,
-        offers, select, select_of,
+        Choice, Fault, Field, Kind, check, choices, code_editor, fault_summary, faults, field,
+        hidden, offers, select, select_of,
     },
     frame::{Frame, bare_page, page, part},
     import::{import_buttons, import_script, import_state},

@@ -150,7 +150,7 @@ async fn the_next_occurrences_are_those_of_the_schedule_as_it_is_typed() {
         assert_eq!(seen.status, 200, "{}", seen.text);
         assert_eq!(seen.text.matches("06:30:00 Asia/Kolkata").count(), 2, "{}", seen.text);
         assert!(!seen.text.contains("<html"), "{}", seen.text);
-        has(&person.post(&part, &daily("25:00")).await, &["recurringSchedule.timeOfDay must be"]);
+        has(&person.post(&part, &daily("25:00")).await, &["Time of day</a>: must be"]);
         let unset = [("channel", "email"), ("sendType", "recurring")];
         has(&person.post(&part, &unset).await, &["says how often"]);
         let once = [("channel", "email"), ("sendType", "immediate")];

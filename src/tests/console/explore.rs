@@ -100,6 +100,40 @@ async fn answers_name_the_day_from_which_they_are_complete() {
 }
 
 #[tokio::test]
+async fn what_is_not_right_in_a_question_is_named_by_its_field() {
+    let workspace = Workspace::new().await;
+    let person = Person::signed_in(&workspace, "*").await;
+    let more = format!("{RANGE}&answer=on");
+    for (question, fault) in [
+        ("tab=trends&event=A&event=B&metric=sum", "#field\">Of the property</a>: is required"),
+        ("tab=trends&event=A&filters=x", "#fp%2D0\">Filters</a>: must be a JSON array"),
+        (
+            "tab=funnels&event=A&event=B&window=abc",
+            "#window\">Within</a>: must be like 30min, 24h, 7d",
+        ),
+        ("tab=funnels&event=A", "#event%2D0\">Steps</a>: must have"),
+        ("tab=retention&event=A&intervals=1000", "#intervals\">Intervals</a>: must be"),
+    ] {
+        let seen = person.get(&format!("/console/explore?{question}&{more}")).await;
+        assert_eq!(seen.text.matches(fault).count(), 1, "{question}: {}", seen.text);
+        assert!(
+            !seen.text.contains("series[") && !seen.text.contains("steps must"),
+            "{}",
+            seen.text
+        );
+    }
+    let fields = [("question", "tab=funnels&last=7d"), ("name", "Empty")];
+    let seen = person.post("/console/explore/save", &fields).await;
+    assert_eq!(seen.status, 400);
+    assert!(
+        seen.text.contains("Steps</a>: must have") && !seen.text.contains("question.steps"),
+        "{}",
+        seen.text
+    );
+    assert!(seen.text.contains("value=\"Empty\""), "{}", seen.text);
+}
+
+#[tokio::test]
 async fn filters_of_the_form_become_a_part_of_the_address() {
     let workspace = with_events().await;
     let person = Person::signed_in(&workspace, "*").await;
@@ -111,9 +145,9 @@ async fn filters_of_the_form_become_a_part_of_the_address() {
     let seen = person.get(&format!("{address}&answer=on")).await;
     assert!(seen.text.contains(">2</td>"), "two of three: {}", seen.text);
     let wrong = person.get("/console/explore?event=Bought&filters=x").await;
-    assert!(wrong.text.contains("filters must be a JSON array"), "{}", wrong.text);
+    assert!(wrong.text.contains("Filters</a>: must be a JSON array"), "{}", wrong.text);
     let refused = person.get("/console/explore?event=Bought&metric=sum&answer=on").await;
-    assert!(refused.text.contains("series[0].field"), "the API's text: {}", refused.text);
+    assert!(refused.text.contains("Of the property</a>: is required"), "{}", refused.text);
 }
 
 #[tokio::test]

@@ -253,7 +253,7 @@ async fn sql_of_a_trend_has_the_numbers_of_its_chart() {
         compare(&person, &format!("tab=trends&event=Seen&{range}"), true).await;
     }
     let refused = person.get("/console/explore?event=Seen&to=2026-03-01&answer=on").await;
-    assert!(refused.text.contains("from is required beside to"), "{}", refused.text);
+    assert!(refused.text.contains("From</a>: is required beside to"), "{}", refused.text);
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn keys_have_faults_at_fields_and_no_more_scopes_than_the_session() {
     assert!(seen.text.contains(checked), "{}", seen.text);
     let seen = person.post("/console/settings/keys", &[("name", "x"), ("kind", "api")]).await;
     assert_eq!(seen.status, 400);
-    assert!(seen.text.contains("at least 1 element"), "{}", seen.text);
+    assert!(seen.text.contains("Choose at least one for an API key"), "{}", seen.text);
     let forged = [("name", "x"), ("kind", "api"), ("scopes", "*")];
     assert_eq!(person.post("/console/settings/keys", &forged).await.status, 403);
     assert_eq!(person.post_bare("/console/settings/keys", &fields).await.status, 403);

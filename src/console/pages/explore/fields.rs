@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{ENTRY, address::Address};
 use crate::{
-    failure::PageResult,
+    failure::{Failure, PageResult, ShownAt, at_fields},
     in_process::path,
     view::{self, Choice, Field, Kind},
     visitor::Visitor,
@@ -87,6 +87,54 @@ impl Known {
         html! {
             datalist id="known-events" { @for name in &self.names { option value=(name) {} } }
             datalist id="known-properties" { @for name in &self.properties { option value=(name) {} } }
+        }
+    }
+}
+
+/// The fields of the forms, by the paths of a question.
+const SHOWN_AT: &[ShownAt<'_>] = &[
+    at("series[].eventName", "event-0", "Event"),
+    at("series[].field", "field", "Of the property"),
+    at("series[].metric", "metric", "Metric"),
+    at("series[].filters", "fp-0", "Filters"),
+    at("series", "event-0", "Event"),
+    at("steps[].filters", "fp-0", "Filters"),
+    at("steps", "event-0", "Steps"),
+    at("start.filters", "fp-0", "Filters"),
+    at("start", "event-0", "First"),
+    at("return", "event-1", "Came back"),
+    at("filters", "fp-0", "Filters"),
+    at("window", "window", "Within"),
+    at("order", "order", "Order"),
+    at("intervals", "intervals", "Intervals"),
+    at("interval", "interval", "Interval"),
+    at("mode", "mode", "Returned"),
+    at("compare", "compare", "Compare with"),
+    at("breakdown", "breakdown", "Break down by"),
+    at("last", "last", "Range"),
+    at("from", "from", "From"),
+    at("to", "to", "To"),
+    at("name", "name", "Save this question as"),
+];
+
+const fn at(path: &'static str, field: &'static str, label: &'static str) -> ShownAt<'static> {
+    ShownAt { path, field, label }
+}
+
+/// Why a question is not asked or not saved, at its fields.
+pub(super) fn faults(failure: &Failure, is_shown: impl Fn(&str) -> bool) -> Markup {
+    let own = |error: &String| error.strip_prefix("question.").unwrap_or(error).to_owned();
+    let errors: Vec<String> = failure.errors.iter().map(own).collect();
+    let (mut found, others) = at_fields(&errors, SHOWN_AT);
+    found.retain(|fault| !is_shown(&fault.field));
+    html! {
+        @if failure.errors.is_empty() { (view::alert(&failure.text())) }
+        @if !found.is_empty() || !others.is_empty() {
+            div class="alert" role="alert" {
+                p { "The question is not right:" }
+                (view::faults(&found))
+                @if !others.is_empty() { ul { @for error in &others { li { (error) } } } }
+            }
         }
     }
 }

@@ -221,7 +221,8 @@ fn nothing_asked() -> Markup {
 
 /// The answer, or why there is none.
 async fn answered(visitor: &Visitor, asked: &Address) -> Markup {
-    answer(visitor, asked).await.unwrap_or_else(|failure| refused(&failure))
+    let found = answer(visitor, asked).await;
+    found.unwrap_or_else(|failure| fields::faults(&failure, |_| false))
 }
 
 async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Markup> {
@@ -232,14 +233,6 @@ async fn answer(visitor: &Visitor, asked: &Address) -> PageResult<Markup> {
         Kind::Trends => trends::answer(visitor, asked).await,
         Kind::Funnels => funnels::answer(visitor, asked).await,
         Kind::Retention => retention::answer(visitor, asked).await,
-    }
-}
-
-/// What the API refuses of the question, or the store that is away.
-fn refused(failure: &Failure) -> Markup {
-    html! {
-        (view::alert(&failure.text()))
-        @if failure.errors.len() > 1 { ul { @for error in &failure.errors { li { (error) } } } }
     }
 }
 

@@ -138,7 +138,8 @@ fn range(asked: &Address, body: &mut Value) -> PageResult<()> {
 
 /// Reads a number and its unit: `30min`, `24h`, `30d`, `12w`, `6m`.
 fn span(name: &str, text: &str) -> PageResult<Value> {
-    let unknown = || refused(&format!("{name} must be like 24h, 30d, 12w or 6m"));
+    let like = if name == "window" { "30min, 24h, 7d or 4w" } else { "24h, 30d, 12w or 6m" };
+    let unknown = || refused(&format!("{name} must be like {like}"));
     let at = text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(unknown)?;
     let (number, unit) = text.split_at_checked(at).ok_or_else(unknown)?;
     let amount: u32 = number.parse().map_err(|_| unknown())?;
@@ -165,8 +166,10 @@ pub(super) fn window_ms(body: &Value) -> Option<i64> {
     body["window"]["amount"].as_i64()?.checked_mul(unit)
 }
 
+/// A fault of a field, in the form of the API's.
 fn refused(text: &str) -> Failure {
-    Failure::new(http::StatusCode::BAD_REQUEST, text)
+    let errors = vec![text.to_owned()];
+    Failure { errors, ..Failure::new(http::StatusCode::BAD_REQUEST, text) }
 }
 
 /// The address of a saved question, as far as an address can hold it: one metric and one set of filters.

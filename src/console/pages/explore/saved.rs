@@ -10,7 +10,7 @@ use web::auth::ScopeName;
 use super::{
     ENTRY,
     address::{Address, Kind},
-    question,
+    fields, question,
 };
 use crate::{
     failure::{Failure, PageResult},
@@ -132,12 +132,11 @@ fn form(
     let typed = refused.and_then(|it| it.name);
     let name = typed.or_else(|| opened.map(|saved| &*saved.name)).unwrap_or_default();
     let fault = refused.and_then(|it| it.failure.at("name"));
-    let elsewhere = refused.and_then(|it| it.failure.elsewhere(&["name"]));
     html! {
         form method="post" action="/console/explore/save" {
             (visitor.csrf_field())
             (view::hidden("question", &asked.query()))
-            @if let Some(text) = elsewhere { (view::alert(&text)) }
+            @if let Some(refused) = refused { (fields::faults(refused.failure, |field| field == "name")) }
             (view::field(&Field::text("name", "Save this question as", name).required().fault(fault.as_deref())))
             @if let Some(saved) = opened {
                 button class="button" type="submit" formaction={ "/console/explore/update?insight=" (saved.id) } {

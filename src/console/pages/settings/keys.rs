@@ -197,7 +197,11 @@ fn form(visitor: &Visitor, draft: &Draft, failure: Option<&Failure>) -> Markup {
         Choice { value: SDK, label: "Apps: an SDK key, public and without scopes" },
     ];
     let fault = |name: &str| failure.and_then(|failure| failure.at(name));
-    let (name, scopes) = (fault("name"), fault("scopes"));
+    let name = fault("name");
+    let scopes = fault("scopes").map(|fault| match draft.scopes.as_slice() {
+        [] => "Choose at least one for an API key".to_owned(),
+        _ => fault,
+    });
     let content = html! {
         @if let Some(rest) = failure.and_then(|failure| failure.elsewhere(FIELDS)) { (view::alert(&rest)) }
         form method="post" action=(Tab::Keys.path()) {

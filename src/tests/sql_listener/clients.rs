@@ -286,8 +286,9 @@ async fn charts_of_superset_are_those_of_the_api() {
             "sum" => json!({"eventName": "Order Completed", "metric": metric, "field": "total"}),
             _ => json!({"eventName": "Order Completed", "metric": metric}),
         };
+        let series = ["sum", "unique", "count"].map(series);
         let question = json!({
-            "series": ["sum", "unique", "count"].map(series), "interval": interval,
+            "series": series, "interval": interval,
             "from": "2011-01-13T10:30:00Z", "to": "2011-03-14T23:59:59.999Z",
         });
         let trend = workspace.api.post("/insights/trends", &question, 200).await.json();

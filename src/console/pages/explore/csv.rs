@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::{
     address::{Address, Kind},
-    question,
-    sql_tab,
+    question, sql_tab,
     statement::Statement,
 };
 use crate::{

@@ -25,7 +25,7 @@ use web::auth::ScopeName;
 
 use self::address::{Address, Kind};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::PageResult,
     state::ConsoleState,
     view::{self, Entry, Sources, Tab},
     visitor::Visitor,

@@ -9,7 +9,7 @@ use web::auth::ScopeName;
 
 use super::{Profile, frame, tabs};
 use crate::{
-    failure::{Failure, PageResult},
+    failure::{self, Failure, PageResult},
     in_process::path,
     view::{self, Confirmation, Field},
     visitor::{Form, Visitor},
@@ -82,10 +82,6 @@ pub(super) async fn remove(
     Path(user): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| one_removed(visitor, user, form)).await
-}
-
-async fn one_removed(visitor: Visitor, user: String, form: Form) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
     let typed = form.text(FIELD).unwrap_or_default();
     let failure = match ask(&visitor, &profile, &json!({"ids": [typed]})).await {
@@ -97,10 +93,10 @@ async fn one_removed(visitor: Visitor, user: String, form: Form) -> PageResult<R
         Err(failure) if failure.keeps_form() => failure,
         Err(failure) => return Err(failure),
     };
-    let refused = Refused { typed, failure: &failure };
-    let forms = forms(&visitor, &profile, Some(&refused));
+    let forms = forms(&visitor, &profile, Some(&Refused { typed, failure: &failure }));
     let content = tabs::identifiers(&visitor, &profile, &forms).await;
-    Ok(frame::page(&visitor, &profile, "identifiers", failure.status, &content))
+    let refused = Some(failure::Refused::Form(&failure));
+    Ok(frame::page(&visitor, &profile, "identifiers", refused, &content))
 }
 
 pub(super) async fn remove_linked(
@@ -108,19 +104,24 @@ pub(super) async fn remove_linked(
     Path(user): Path<String>,
     form: Form,
 ) -> PageResult<Response> {
-    visitor.once(&form, |visitor, form| linked_removed(visitor, user, form)).await
-}
-
-async fn linked_removed(visitor: Visitor, user: String, form: Form) -> PageResult<Response> {
     let profile: Profile = visitor.get(path(["users", &user])).read().await?;
-    if !form.confirms(view::confirmable(&profile.name(), &profile.id)) {
-        let text = "The name that was typed is not that of the person: nothing was removed";
-        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
-    }
-    let removed = ask(&visitor, &profile, &json!({"linkedBy": "sdkKey"})).await?;
-    let notice = match removed {
-        1 => "1 identifier was removed.".to_owned(),
-        removed => format!("{} identifiers were removed.", view::count(removed)),
+    let removed = async {
+        let otherwise = "The name that was typed is not that of the person: nothing was removed";
+        form.confirmed(view::confirmable(&profile.name(), &profile.id), otherwise)?;
+        ask(&visitor, &profile, &json!({"linkedBy": "sdkKey"})).await
     };
-    Ok(done(&visitor, &profile, &notice))
+    match removed.await {
+        Ok(1) => Ok(done(&visitor, &profile, "1 identifier was removed.")),
+        Ok(removed) => {
+            let notice = format!("{} identifiers were removed.", view::count(removed));
+            Ok(done(&visitor, &profile, &notice))
+        }
+        Err(failure) if failure.keeps_form() => {
+            let forms = forms(&visitor, &profile, None);
+            let content = tabs::identifiers(&visitor, &profile, &forms).await;
+            let refused = Some(failure::Refused::Change(&failure));
+            Ok(frame::page(&visitor, &profile, "identifiers", refused, &content))
+        }
+        Err(failure) => Err(failure),
+    }
 }

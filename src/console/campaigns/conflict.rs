@@ -81,13 +81,11 @@ async fn who_changed(visitor: &Visitor, campaign: &Campaign) -> Markup {
 /// The link to what changed since the version that an ETag names.
 fn what_changed(campaign: &Campaign, loaded: &str) -> Markup {
     let versions = campaign.path_of("versions");
-    match number(loaded).filter(|before| *before < campaign.version) {
-        Some(before) => {
-            let difference = format!("{versions}?v1={before}&v2={}", campaign.version);
-            html! { a href=(difference) target="_blank" { "What changed" } }
-        }
-        None => html! { a href=(versions) target="_blank" { "Versions and history" } },
+    if let Some(before) = number(loaded).filter(|before| *before < campaign.version) {
+        let difference = format!("{versions}?v1={before}&v2={}", campaign.version);
+        return html! { a href=(difference) target="_blank" { "What changed" } };
     }
+    html! { a href=(versions) target="_blank" { "Versions and history" } }
 }
 
 /// The version that an ETag names.

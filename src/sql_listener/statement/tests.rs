@@ -266,12 +266,11 @@ fn a_type_to_cast_to_is_a_text_and_not_that_of_states() {
     let denied = Denied::default();
     let check = |function: &str, arguments: &[&str]| {
         let reach = Reach { databases: &databases, denied: &denied };
-        let mut tree =
-            format!("Function {function} (alias c) (children 1)\n ExpressionList (children 2)");
-        for argument in arguments {
-            tree.push_str(&format!("\n  {argument}"));
-        }
-        tree.push_str("\nFunction upper (children 1)\n ExpressionList (children 2)\n  Literal 'a'\n  Identifier b");
+        let arguments = arguments.join("\n  ");
+        let tree = format!(
+            "Function {function} (alias c) (children 1)\n ExpressionList (children 2)\n  {arguments}\n\
+             Function upper (children 1)\n ExpressionList (children 2)\n  Literal 'a'\n  Identifier b"
+        );
         Tree::new(reach, 0).check(&tree, &denied).map_err(|it| it.code)
     };
     let inner = "Function plus (children 1)\n   ExpressionList (children 2)\n    Identifier a\n    Identifier b";

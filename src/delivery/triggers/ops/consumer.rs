@@ -289,7 +289,7 @@ impl TriggerConsumer {
         let stopped = self.stopped.clone();
         let done = self.matching.done_before(self.processed);
         let over_budget = over_budget(&self.cursor, done, self.backlog_bytes);
-        let entering = self.heartbeat.waiting(self.matching.enter_due(&self.app, due));
+        let entering = Box::pin(self.heartbeat.waiting(self.matching.enter_due(&self.app, due)));
         processed(entering, stopped, over_budget).await
     }
 
@@ -298,7 +298,8 @@ impl TriggerConsumer {
         let done = self.matching.done_before(self.processed);
         let over_budget = over_budget(&self.cursor, done, self.backlog_bytes);
         let entering = self.matching.enter(&self.app, batch, self.processed);
-        processed(self.heartbeat.waiting(entering), stopped, over_budget).await
+        let entering = Box::pin(self.heartbeat.waiting(entering));
+        processed(entering, stopped, over_budget).await
     }
 
     fn over_budget(&self) {
@@ -318,7 +319,9 @@ impl TriggerConsumer {
         let catalogue = self.matching.catalogue();
         let events = if catalogue.is_known() {
             let mut matches = Matches::new();
-            payloads.iter().for_each(|it| catalogue.match_batch(it, &mut matches));
+            for payload in payloads {
+                catalogue.match_batch(payload, &mut matches);
+            }
             matches.values().map(|it| it.events.len() as u64).sum()
         } else {
             all

@@ -76,7 +76,9 @@ impl HeldBack {
             is_over && !profiles_first.is_ready_for(it.workspace, it.calls_end)
         });
         let in_vain: HashSet<WorkspaceId> = waiting.map(|it| it.workspace).collect();
-        in_vain.into_iter().for_each(|workspace| profiles_first.waited_in_vain(workspace));
+        for workspace in in_vain {
+            profiles_first.waited_in_vain(workspace);
+        }
         for it in &mut self.events {
             it.is_due |= profiles_first.is_ready_for(it.workspace, it.calls_end);
         }

@@ -81,7 +81,9 @@ impl Matching {
             return false;
         }
         let mut matches = Matches::new();
-        due.iter().for_each(|payload| self.catalogue.match_batch(payload, &mut matches));
+        for payload in due {
+            self.catalogue.match_batch(payload, &mut matches);
+        }
         for of_trigger in matches.into_values() {
             entries::enter(app, &of_trigger.trigger, &of_trigger.events).await;
         }

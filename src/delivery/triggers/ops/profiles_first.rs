@@ -67,13 +67,11 @@ impl ProfilesFirst {
             return Waited::Applied;
         }
         let end = self.end(workspace);
-        match timeout(max, self.progress.reached(workspace.uuid(), end)).await {
-            Ok(waited) => waited,
-            Err(_) => {
-                self.waited_in_vain(workspace);
-                Waited::Applied
-            }
+        if let Ok(waited) = timeout(max, self.progress.reached(workspace.uuid(), end)).await {
+            return waited;
         }
+        self.waited_in_vain(workspace);
+        Waited::Applied
     }
 
     /// Waits for the calls of a workspace no more, until they are applied.

@@ -13,6 +13,8 @@
 
 use std::borrow::Cow;
 
+use simd_json::{Node, StaticNode};
+
 use crate::model::ORDER_COMPLETED;
 
 use super::{
@@ -31,7 +33,8 @@ const SCREEN_VIEWED: &str = "Screen Viewed";
 /// What replaces the `$` at the beginning of a name.
 const RENAMED_PREFIX: char = '_';
 /// Names of an order's properties in Segment's specification of commerce, and here.
-const ORDER_NAMES: [(&str, &str); 2] = [("order_id", "orderId"), ("revenue", "total")];
+const ORDER_NAMES: [(&str, &str); 2] = [("order_id", ORDER_ID), ("revenue", "total")];
+const ORDER_ID: &str = "orderId";
 /// PostHog's event that removes attributes, and the property with their names.
 const UNSET: &str = "$unset";
 /// Properties of PostHog that say something of the event or its person beside what the event says: they are read by
@@ -133,14 +136,7 @@ pub(super) fn properties<'t, 'a>(
         }
     }
     if event_name == ORDER_COMPLETED {
-        for (sent, here) in ORDER_NAMES {
-            if !has(&made, here) {
-                for member in made.iter_mut().filter(|member| member.name == sent) {
-                    member.name = Cow::Borrowed(here);
-                    adjusted.renamed += 1;
-                }
-            }
-        }
+        rename_order(&mut made, adjusted);
     }
     last_of_each(&mut made);
     made
@@ -148,7 +144,7 @@ pub(super) fn properties<'t, 'a>(
 
 /// The attributes that traits set, under their names here; `taken` are the traits that are none.
 pub(super) fn attributes<'t, 'a>(
-    traits: impl Iterator<Item = (&'a str, &'t [simd_json::Node<'a>])>,
+    traits: impl Iterator<Item = (&'a str, &'t [Node<'a>])>,
     is_public: bool,
     adjusted: &mut Adjustments,
 ) -> Vec<Member<'t, 'a>>
@@ -167,6 +163,31 @@ where
     }
     last_of_each(&mut made);
     made
+}
+
+/// Gives properties of an order their names here, where there are none of these names with a value.
+fn rename_order(made: &mut Vec<Member<'_, '_>>, adjusted: &mut Adjustments) {
+    for (sent, here) in ORDER_NAMES {
+        let last = made.iter().rfind(|member| member.name == here);
+        if !has(made, sent) || last.is_some_and(|member| has_value(member)) {
+            continue;
+        }
+        if last.is_some() {
+            let before = made.len();
+            made.retain(|member| member.name != here);
+            adjusted.dropped += (before - made.len()) as u64;
+        }
+        for member in made.iter_mut().filter(|member| member.name == sent) {
+            member.name = Cow::Borrowed(here);
+            adjusted.renamed += 1;
+        }
+    }
+}
+
+/// Whether a property of an order says anything: null does not, nor does an empty id.
+fn has_value(member: &Member<'_, '_>) -> bool {
+    let is_empty = member.name == ORDER_ID && member.value == [Node::String("")];
+    !is_empty && member.value != [Node::Static(StaticNode::Null)]
 }
 
 fn has(made: &[Member<'_, '_>], name: &str) -> bool {

@@ -202,23 +202,13 @@ async fn store(
     Ok(Taken::Now)
 }
 
-/// A profile by its internal id or the caller's own.
+/// A profile by the caller's own id, else by its internal one.
 pub(crate) async fn find_user(
     app: &DeliveryState,
     workspace: WorkspaceId,
     text: &str,
 ) -> Result<UserId> {
-    if let Ok(id) = text.parse::<UserId>() {
-        match users::ops::by_id(app.db(), workspace, id).await {
-            Err(Error::NotFound(_)) => {}
-            found => return Ok(found?.id),
-        }
-    }
-    let found = users::ops::by_external_id(app.db(), workspace, text).await;
-    found.map(|user| user.id).map_err(|error| match error {
-        Error::NotFound(_) => NO_USER,
-        error => error,
-    })
+    users::ops::id_of(app.db(), workspace, text).await
 }
 
 /// Refuses a channel without a provider in any process.

@@ -170,6 +170,41 @@ async fn an_internal_id_updates_only_its_profile() {
 }
 
 #[tokio::test]
+async fn an_internal_id_becomes_no_external_id_of_another_profile() {
+    let workspace = Workspace::new().await;
+    let ann = post(&workspace, &json!({"externalId": "ann"}), 201).await;
+    let merged = post(&workspace, &json!({"externalId": "merged"}), 201).await;
+    let lead = post(&workspace, &json!({"email": "lead@example.test"}), 201).await;
+    let gone = post(&workspace, &json!({"externalId": "gone"}), 201).await;
+    let merge = json!({"from": "merged", "into": "ann"});
+    workspace.api.post("/users/merge", &merge, 200).await;
+    delete(&workspace.api, &format!("/users/{}", id(&gone)), 204).await;
+    let refusal = "externalId must not be the internal id of another profile";
+    for user in [&ann, &merged, &gone] {
+        for external_id in [id(user).to_owned(), id(user).to_uppercase()] {
+            for body in [
+                json!({"externalId": external_id}),
+                // It would take the lead over.
+                json!({"externalId": external_id, "email": "lead@example.test"}),
+            ] {
+                assert_eq!(workspace.api.post("/users", &body, 400).await.errors(), [refusal]);
+            }
+        }
+    }
+    let array = json!([{"externalId": "507f1f77bcf86cd799439011"}, {"externalId": id(&ann)}, {"externalId": "bob"}]);
+    let answer = post(&workspace, &array, 200).await;
+    assert_eq!((&answer["created"], &answer["processed"]), (&json!(2), &json!(3)));
+    let failed = json!([{"index": 1, "userId": id(&ann), "reason": refusal}]);
+    assert_eq!(answer["failed"], failed);
+    // A profile may have its own.
+    let own = json!({"externalId": id(&lead), "email": "lead@example.test"});
+    let own = post(&workspace, &own, 200).await;
+    assert_eq!((&own["id"], &own["externalId"]), (&lead["id"], &lead["id"]));
+    // Another workspace has other profiles.
+    post(&Workspace::new().await, &json!({"externalId": id(&ann)}), 201).await;
+}
+
+#[tokio::test]
 async fn attribute_limits_apply_after_merging_and_atomically() {
     let workspace = Workspace::new().await;
     // {"a":"…"} is 8 bytes around the text; merged with {"b":"…"} 15 in all.

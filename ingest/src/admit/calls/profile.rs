@@ -191,7 +191,9 @@ impl CallReader<'_> {
         // One at fault has its own message.
         let group = [Node::String(group_id)];
         let group = (!group_id.is_empty()).then_some(&group[..]);
-        let made: Vec<Member<'_, '_>> = [(GROUP_ID, group), (GROUP, object(&call.traits))]
+        // SDKs send an empty object where a caller gave no traits.
+        let traits = object(&call.traits).filter(|nodes| members(nodes).next().is_some());
+        let made: Vec<Member<'_, '_>> = [(GROUP_ID, group), (GROUP, traits)]
             .into_iter()
             .filter_map(|(name, value)| Some(Member { name: Cow::Borrowed(name), value: value? }))
             .collect();

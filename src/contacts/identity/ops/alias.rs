@@ -2,7 +2,10 @@
 
 use contacts::users::{
     model::{Key, Manner, Upsert},
-    ops::upsert::{WriteContext, upsert},
+    ops::{
+        internal_ids,
+        upsert::{WriteContext, upsert},
+    },
 };
 use kernel::{Error, Result, UserId, store::StoreFault};
 use web::audit::Origin;
@@ -114,6 +117,11 @@ async fn named(
     let mut tx = db.begin().await?;
     let found = locked(&mut tx, tenant.workspace, &[profile]).await?;
     let Some(user) = found.get(&profile).copied() else { return Ok(None) };
+    if let Ok(internal) = id.parse::<UserId>()
+        && !internal_ids(&mut tx, tenant.workspace, &[internal]).await?.is_empty()
+    {
+        return Err(Error::invalid("userId", "must not be the internal id of a deleted profile"));
+    }
     room_for(&mut tx, tenant.workspace, &[user], 1).await?;
     let stands_in = UserId::mint(at);
     let name = NewName { external_id: id, user, stands_in, at, actor: &origin.actor };
@@ -155,7 +163,7 @@ async fn linked(
 async fn created(context: WriteContext<'_>, external_id: &str) -> Result<UserId> {
     let key = Key::External(external_id.to_owned());
     let manner = Manner::default();
-    let new = Upsert { key, email: None, phone: None, attributes: None, manner };
+    let new = Upsert { key, email: None, phone: None, attributes: None, group_id: None, manner };
     let outcome = upsert(context, std::slice::from_ref(&new)).await?.into_iter().next();
     Ok(outcome.ok_or_else(|| Error::internal("an upsert without an outcome"))??.id)
 }

@@ -39,6 +39,19 @@ pub async fn linked_users(
     store::read::linked_users(db, workspace, ids).await
 }
 
+/// The profiles of which these ids of users are internal ids, where no profile has them as its external id: the survivors
+/// of merged ones, and deleted ones. Beside each stands the external id of an active profile, which leads to it as well.
+///
+/// # Errors
+/// When the store fails.
+pub async fn by_internal_ids(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ids: &[&str],
+) -> Result<HashMap<String, UserId>> {
+    store::read::by_internal_ids(db, workspace, ids).await
+}
+
 /// Whether one of these ids is of a profile without being its own: an alias, a linked anonymous id, an id of a profile
 /// that was merged.
 ///

@@ -34,6 +34,45 @@ pub(crate) async fn profile(
         .transpose()
 }
 
+/// The profiles of which these ids of users are internal ids, where no profile has them as its external id: the survivors
+/// of merged ones, and deleted ones. Beside each stands the external id of an active profile, which leads to it as well.
+pub(crate) async fn by_internal_ids(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ids: &[&str],
+) -> Result<HashMap<String, UserId>> {
+    let (texts, internal): (Vec<&str>, Vec<Vec<u8>>) = ids
+        .iter()
+        .filter_map(|text| Some((*text, text.parse::<UserId>().ok()?.bytes().to_vec())))
+        .unzip();
+    if texts.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = sqlx::query!(
+        r#"select wish.id as "id!", coalesce(named.merged_into, named.id) as "user_id!",
+             u.external_id as "external_id?"
+         from unnest($2::text[], $3::bytea[]) as wish (id, internal)
+         join users named on named.workspace_id = $1 and named.id = wish.internal
+         left join users u
+             on u.workspace_id = $1 and u.id = coalesce(named.merged_into, named.id) and u.deleted_at is null
+         where not exists (
+             select from users holder
+             where holder.workspace_id = $1 and holder.external_id = wish.id
+                 and (holder.deleted_at is null or holder.keeps_external_id))"#,
+        workspace.uuid(),
+        &texts as _,
+        &internal,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let user = user_id(&row.user_id)?;
+        found.extend(std::iter::once(row.id).chain(row.external_id).map(|id| (id, user)));
+    }
+    Ok(found)
+}
+
 /// Whether one of these ids is of a profile without being its own.
 pub(crate) async fn any_further(db: &PgPool, workspace: WorkspaceId, ids: &[&str]) -> Result<bool> {
     let found = sqlx::query_scalar!(

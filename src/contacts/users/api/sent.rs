@@ -206,7 +206,8 @@ fn upsert(texts: &Texts<'_>, errors: &mut FieldErrors) -> Option<Upsert> {
         texts.read(&["externalId", "email", "userId", "phone"], errors);
     let attributes = attributes(texts, errors);
     let Identity { key, email, phone } = identity?;
-    Some(Upsert { key: key?, email, phone, attributes, manner: Manner::default() })
+    let manner = Manner::default();
+    Some(Upsert { key: key?, email, phone, attributes, group_id: None, manner })
 }
 
 /// What is changed beside attributes.

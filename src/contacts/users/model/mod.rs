@@ -99,6 +99,8 @@ pub struct Upsert {
     pub phone: Option<String>,
     /// Merged into the stored attributes key by key.
     pub attributes: Option<Attributes>,
+    /// The group that its attributes name, and nothing else: stored traits of another group become an empty object.
+    pub group_id: Option<String>,
     pub manner: Manner,
 }
 

@@ -7,8 +7,10 @@ pub mod locks;
 pub mod phone_numbers;
 pub mod upsert;
 
+use std::collections::HashSet;
+
 use kernel::{Country, Error, Result, Timestamp, UserId, WorkspaceId};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use web::db;
 
 use crate::users::{
@@ -32,6 +34,18 @@ pub async fn by_external_id(db: &PgPool, workspace: WorkspaceId, id: &str) -> Re
 /// The internal id of the active profile with this external id, otherwise with this internal id.
 pub async fn id_of(db: &PgPool, workspace: WorkspaceId, text: &str) -> Result<UserId> {
     store::read::id_of(db, workspace, text).await?.ok_or(NO_USER)
+}
+
+/// Those of these internal ids that a profile has or had, active or not.
+///
+/// # Errors
+/// When the store fails.
+pub async fn internal_ids(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: &[UserId],
+) -> Result<HashSet<UserId>> {
+    store::resolve::internal_ids(tx, workspace, ids).await
 }
 
 /// The active profiles among these, in this order.

@@ -28,7 +28,7 @@ use crate::{
         },
         store::{
             self,
-            calls::Missing,
+            calls::{Missing, NextGroup},
             resolve::{LockedUser, ResolvedUser},
             write::{Bounds, Change, NewUser, Update},
         },
@@ -227,6 +227,14 @@ impl ResolvedUpsert<'_> {
         self.found.as_ref().is_some_and(|found| found.is_merged)
     }
 
+    /// Its external id as an internal one, where a profile would get it that has another internal id.
+    fn new_external_id(&self) -> Option<UserId> {
+        let found = self.found.as_ref();
+        let is_new = found.map_or_else(|| self.creates(), |found| found.is_adopted);
+        let id = self.upsert.external_id().filter(|_| is_new)?.parse().ok()?;
+        (found.map(|found| found.id) != Some(id)).then_some(id)
+    }
+
     /// Whether it creates a profile.
     fn creates(&self) -> bool {
         let creates = !self.upsert.manner.is_known_only;
@@ -252,6 +260,12 @@ async fn attempt(
         resolved.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
 
     let mut outcomes: Outcomes = Vec::with_capacity(wave.len());
+    let ids: Vec<UserId> = wave.iter().filter_map(|one| one.new_external_id()).collect();
+    let taken = store::resolve::internal_ids(&mut tx, context.tenant.workspace, &ids).await?;
+    let is_taken =
+        |one: &&ResolvedUpsert<'_>| one.new_external_id().is_some_and(|id| taken.contains(&id));
+    let (refused, wave): (Vec<_>, Vec<_>) = wave.into_iter().partition(is_taken);
+    outcomes.extend(refused.into_iter().map(|one| (one.place, Err(of_another().into()))));
     let (found, absent): (Vec<&ResolvedUpsert<'_>>, Vec<&ResolvedUpsert<'_>>) =
         wave.into_iter().partition(|one| one.found.is_some());
     let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.creates());
@@ -336,14 +350,15 @@ async fn change(
     }
     let ids: Vec<UserId> = wave.iter().filter_map(|one| Some(one.found.as_ref()?.id)).collect();
     let locked = store::resolve::lock(tx, step.context.tenant.workspace, &ids).await?;
-    let missing = missing_attributes(tx, step, wave, &ids).await?;
+    let mut instead = missing_attributes(tx, step, wave, &ids).await?;
+    instead.extend(group_attributes(tx, step, wave, &ids).await?);
     let mut changes = Vec::with_capacity(wave.len());
     for (one, id) in wave.iter().zip(&ids) {
         match locked.get(id) {
             Some(row) if still_means(one, row) => {
                 let mut change = change_of(one, row, *id);
-                if let Some(missing) = missing.get(id) {
-                    change.attributes = missing;
+                if let Some(attributes) = instead.get(id) {
+                    change.attributes = attributes;
                 }
                 changes.push(change);
             }
@@ -401,6 +416,31 @@ async fn missing_attributes(
         return Ok(HashMap::new());
     }
     store::calls::missing(tx, step.context.tenant.workspace, &wishes).await
+}
+
+/// For changes that name another group without its traits: the attributes without those of the group before.
+async fn group_attributes(
+    tx: &mut PgConnection,
+    step: WaveContext<'_>,
+    wave: &[&ResolvedUpsert<'_>],
+    ids: &[UserId],
+) -> Result<HashMap<UserId, String>> {
+    let next: Vec<NextGroup<'_>> = wave
+        .iter()
+        .zip(ids)
+        .filter_map(|(one, user)| {
+            Some(NextGroup { user: *user, group_id: one.upsert.group_id.as_deref()? })
+        })
+        .collect();
+    if next.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let others = store::calls::of_other_groups(tx, step.context.tenant.workspace, &next).await?;
+    let emptied = |next: &NextGroup<'_>| {
+        let attributes = serde_json::json!({"groupId": next.group_id, "group": {}});
+        (next.user, attributes.to_string())
+    };
+    Ok(next.iter().filter(|next| others.contains(&next.user)).map(emptied).collect())
 }
 
 fn change_of<'u>(one: &ResolvedUpsert<'u>, row: &LockedUser, id: UserId) -> Change<'u> {
@@ -468,6 +508,11 @@ fn moved(change: &Change<'_>, before: &LockedUser) -> Option<AddressChange> {
     let email = differs(change.email, before.email.as_deref());
     let phone = differs(change.phone, before.phone.as_deref());
     (email || phone).then_some(AddressChange { user: change.id, email, phone })
+}
+
+/// The error for an external id that stands for another profile.
+fn of_another() -> Error {
+    Error::invalid("externalId", "must not be the internal id of another profile")
 }
 
 /// The error for attributes that exceed a limit after merging.

@@ -1,6 +1,6 @@
 //! The SQL of the keys of calls that changed a profile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use kernel::{OrganizationId, Result, Timestamp, UserId, WorkspaceId};
@@ -106,6 +106,35 @@ pub(in crate::users) async fn missing(
     .fetch_all(tx)
     .await?;
     rows.into_iter().map(|row| Ok((user_id(&row.id)?, row.missing))).collect()
+}
+
+/// The group of which a locked profile is from now on.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::users) struct NextGroup<'g> {
+    pub(in crate::users) user: UserId,
+    pub(in crate::users) group_id: &'g str,
+}
+
+/// The profiles that have traits of another group than their next one.
+pub(in crate::users) async fn of_other_groups(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    next: &[NextGroup<'_>],
+) -> Result<HashSet<UserId>> {
+    let ids = bytes_of(next.iter().map(|it| it.user));
+    let group_ids: Vec<&str> = next.iter().map(|it| it.group_id).collect();
+    let found = sqlx::query_scalar!(
+        "select u.id
+         from unnest($2::bytea[], $3::text[]) as wish (id, group_id)
+         join users u on u.workspace_id = $1 and u.id = wish.id
+         where u.attributes ->> 'groupId' <> wish.group_id and jsonb_typeof(u.attributes -> 'group') = 'object'",
+        workspace.uuid(),
+        &ids,
+        &group_ids as &[&str],
+    )
+    .fetch_all(tx)
+    .await?;
+    found.iter().map(|id| user_id(id)).collect()
 }
 
 fn bytes(keys: &[CallKey]) -> Vec<Vec<u8>> {

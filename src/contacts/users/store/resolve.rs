@@ -1,6 +1,6 @@
 //! Finds and locks the profiles that create-or-updates select.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernel::{Result, UserId, WorkspaceId};
 use sha2::{Digest as _, Sha256};
@@ -79,6 +79,25 @@ pub(in crate::users) async fn find(
         found[place] = Some(ResolvedUser { id, email: row.email, is_adopted, is_merged });
     }
     Ok(found)
+}
+
+/// Those of these ids that profiles have as their internal id: active, deleted or merged ones.
+pub(in crate::users) async fn internal_ids(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: &[UserId],
+) -> Result<HashSet<UserId>> {
+    if ids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found = sqlx::query_scalar!(
+        "select id from users where workspace_id = $1 and id = any($2)",
+        workspace.uuid(),
+        &bytes_of(ids.iter().copied()),
+    )
+    .fetch_all(tx)
+    .await?;
+    found.iter().map(|id| user_id(id)).collect()
 }
 
 /// Greatest number of addresses that one request locks one by one, so that concurrent requests have room too.

@@ -9,7 +9,8 @@ use contacts::users::model::{
     CallKey, Key, Manner, PHONE_CHARS_MAX, Upsert, attributes::Attributes,
 };
 use ingest::record::{ProfileCall, ProfileCallKind};
-use kernel::EmailAddress;
+use kernel::{EmailAddress, UserId};
+use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
 pub use self::work::{REQUEST_WORK_MAX, Work, work};
@@ -33,7 +34,16 @@ pub(super) struct Change<'c> {
     pub(super) calls: Vec<ProfileCall<'c>>,
 }
 
-impl Change<'_> {
+impl<'c> Change<'c> {
+    /// Each of its calls as a change of its own.
+    pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = Self> {
+        let key = &self.upsert.key;
+        self.calls.iter().map(move |call| {
+            let part = change(call);
+            Self { upsert: Upsert { key: key.clone(), ..part.upsert }, ..part }
+        })
+    }
+
     /// The keys of its calls.
     pub(super) fn keys(&self) -> Vec<CallKey> {
         self.calls.iter().map(key).collect()
@@ -54,6 +64,21 @@ pub(super) enum Step<'c> {
     /// Two ids of one person.
     Join(ProfileCall<'c>),
 }
+
+impl Step<'_> {
+    /// Has the calls with these user ids change these profiles: so several ids of one profile are one name of it.
+    pub(super) fn lead_to(&mut self, profiles: &HashMap<String, UserId>) {
+        let Self::Changes(changes) = self else { return };
+        for Change { upsert, .. } in changes {
+            if let Some(user) = upsert.external_id().and_then(|id| profiles.get(id)) {
+                upsert.key = Key::Internal(*user);
+            }
+        }
+    }
+}
+
+/// What calls are named in their protocols that say which group a user belongs to.
+const GROUP_CALLS: [&str; 2] = ["group", "$groupidentify"];
 
 /// Most changes of one step.
 const CHANGES_MAX: usize = 1_000;
@@ -169,7 +194,10 @@ impl Change<'_> {
     where
         Self: Sized,
     {
-        if !self.adopts_alike(&later) {
+        let earlier = &self.upsert;
+        // Whether traits of a group stay depends on the group before it.
+        let is_one_kind = earlier.group_id.is_some() == later.upsert.group_id.is_some();
+        if !is_one_kind || !self.adopts_alike(&later) {
             return Some(later);
         }
         let earlier = &mut self.upsert;
@@ -182,6 +210,7 @@ impl Change<'_> {
         let Ok(merged) = merged else { return Some(later) };
         earlier.attributes = merged;
         let later_upsert = later.upsert;
+        earlier.group_id = later_upsert.group_id;
         let keeps_addresses = earlier.manner.keeps_addresses();
         let keeps = |has: bool| keeps_addresses && has;
         if later_upsert.email.is_some() && !keeps(earlier.email.is_some()) {
@@ -211,10 +240,28 @@ pub(super) fn change<'c>(call: &ProfileCall<'c>) -> Change<'c> {
             email: filled(call.email).and_then(|text| text.parse().ok()),
             phone: filled(call.phone).map(str::to_owned),
             attributes: attributes.and_then(|text| Attributes::read_text(text).ok()),
+            group_id: group_alone(call),
             manner,
         },
         calls: vec![*call],
     }
+}
+
+/// The attributes that a call sets which says which group a user belongs to.
+#[derive(Debug, Deserialize)]
+struct GroupAttributes {
+    #[serde(rename = "groupId")]
+    id: String,
+    group: Option<IgnoredAny>,
+}
+
+/// The group that a call names without its traits; none for other calls.
+fn group_alone(call: &ProfileCall<'_>) -> Option<String> {
+    if call.kind != ProfileCallKind::Set || !GROUP_CALLS.contains(&call.sent_as) {
+        return None;
+    }
+    let attributes: GroupAttributes = serde_json::from_str(call.attributes).ok()?;
+    attributes.group.is_none().then_some(attributes.id)
 }
 
 /// What a call is known by within its workspace.
@@ -235,7 +282,10 @@ mod tests {
     use contacts::users::model::waves::{Name, first_wave};
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        work::{JOINED_BYTES_MAX, TRANSACTION_WORK, WAVES_FREE},
+        *,
+    };
 
     fn set<'c>(user_id: &'c str, call_id: &'c str, attributes: &'c str) -> ProfileCall<'c> {
         ProfileCall { user_id, call_id, attributes, ..ProfileCall::default() }
@@ -339,6 +389,7 @@ mod tests {
         let join = |kind| ProfileCall { kind, previous_id: "x", ..set("ann", "1", "") };
         let once = |user_id| ProfileCall { is_once: true, ..set(user_id, "1", "{}") };
         let (ann, bob) = (set("ann", "1", "{}"), set("bob", "1", "{}"));
+        let group = ProfileCall { sent_as: "group", ..set("ann", "1", r#"{"groupId":"g"}"#) };
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(JOINED_BYTES_MAX / 2));
         for (calls, waits) in [
             (vec![], 0),
@@ -346,6 +397,7 @@ mod tests {
             (vec![join(ProfileCallKind::Alias), join(ProfileCallKind::Join)], 2),
             (vec![ann, once("ann"), bob, once("bob")], 0),
             (vec![ann, once("ann"), ann, once("ann")], 2),
+            (vec![ann, group, ann, group], 2),
             (vec![ann, bob, ann, bob, ann], 1),
             (vec![email("ann", "a@x.test"); 5], 0),
             (vec![set("ann", "1", &long); 5], 3),
@@ -368,19 +420,20 @@ mod tests {
     proptest! {
         #[test]
         fn no_calls_wait_more_often_than_their_work_says(
-            calls in prop::collection::vec((0..4_usize, 0..3_usize, 0..3_usize, any::<bool>()), 0..40),
+            calls in prop::collection::vec((0..4_usize, 0..3_usize, 0..3_usize, 0..3_usize), 0..40),
         ) {
             const USERS: [&str; 4] = ["ann", "bob", "cid", "dan"];
             const DEVICES: [&str; 3] = ["", "d", "e"];
             const EMAILS: [&str; 3] = ["", "a@x.test", "A@X.test"];
             let calls: Vec<ProfileCall<'_>> = calls
                 .iter()
-                .map(|(user, device, email, is_once)| ProfileCall {
+                .map(|(user, device, email, kind)| ProfileCall {
                     anonymous_id: DEVICES[*device],
                     email: EMAILS[*email],
-                    is_once: *is_once,
+                    is_once: *kind == 1,
                     is_public: true,
-                    ..set(USERS[*user], "1", "{}")
+                    sent_as: if *kind == 2 { "group" } else { "" },
+                    ..set(USERS[*user], "1", if *kind == 2 { r#"{"groupId":"g"}"# } else { "{}" })
                 })
                 .collect();
             for ids in [Ids::Shared, Ids::Apart] {
@@ -427,6 +480,54 @@ mod tests {
         let expected: [&[&str]; 3] =
             [&[r#"ann {"a":1} 1"#, r#"ann {"a":2} 1"#], &["x ann"], &[r#"ann {"a":4} 1"#]];
         assert_eq!(shown(&calls), expected);
+    }
+
+    #[test]
+    fn a_group_without_traits_is_a_change_of_its_own() {
+        let group = |call_id, attributes| ProfileCall {
+            sent_as: "group",
+            ..set("ann", call_id, attributes)
+        };
+        let (one, two) = (r#"{"groupId":"g1"}"#, r#"{"groupId":"g2"}"#);
+        let with_traits = r#"{"groupId":"g1","group":{"a":1}}"#;
+        let calls = [
+            set("ann", "1", r#"{"b":1}"#),
+            group("2", with_traits),
+            group("3", one),
+            group("4", two),
+            set("ann", "5", one),
+        ];
+        let Some(Step::Changes(changes)) = steps(calls.into_iter(), Ids::Apart).pop() else {
+            panic!()
+        };
+        let found: Vec<_> = changes
+            .iter()
+            .map(|it| {
+                (it.upsert.group_id.as_deref(), it.upsert.attributes.as_ref().unwrap().as_str())
+            })
+            .collect();
+        let first = r#"{"b":1,"groupId":"g1","group":{"a":1}}"#;
+        assert_eq!(found, [(None, first), (Some("g2"), two), (None, one)]);
+        let posthog = ProfileCall { sent_as: "$groupidentify", ..set("ann", "1", two) };
+        assert_eq!(group_alone(&posthog).as_deref(), Some("g2"));
+        assert_eq!(group_alone(&ProfileCall { sent_as: "identify", ..posthog }), None);
+    }
+
+    #[test]
+    fn ids_of_one_profile_are_one_name_of_it_and_so_are_the_parts_of_a_change() {
+        let user = UserId::from_bytes([0xab; 12]);
+        let internal = user.to_string();
+        let calls = [set("ann", "1", "{}"), set(&internal, "2", "{}"), set(&internal, "3", "{}")];
+        let calls = calls.into_iter().chain([set("bob", "4", "{}")]);
+        let mut steps = steps(calls, Ids::Shared);
+        let profiles = HashMap::from([("ann".to_owned(), user), (internal.clone(), user)]);
+        steps.iter_mut().for_each(|step| step.lead_to(&profiles));
+        let [Step::Changes(changes)] = &steps[..] else { panic!() };
+        let internal = Key::Internal(user);
+        let keys: Vec<_> = changes.iter().map(|it| &it.upsert.key).collect();
+        assert_eq!(keys, [&internal, &internal, &Key::External("bob".to_owned())]);
+        let parts: Vec<_> = changes[1].parts().map(|it| (it.upsert.key, it.calls.len())).collect();
+        assert_eq!(parts, [(internal.clone(), 1), (internal, 1)]);
     }
 
     #[test]

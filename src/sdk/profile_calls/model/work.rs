@@ -4,19 +4,22 @@ use std::collections::HashMap;
 
 use ingest::record::{ProfileCall, ProfileCallKind};
 
+use super::group_alone;
+
 /// The work of a transaction, where that of a call which is applied with a thousand others is 1.
-const TRANSACTION_WORK: u64 = 20;
+pub(super) const TRANSACTION_WORK: u64 = 20;
 /// Calls of one request may wait for each other so often at no further cost: what a user gets, and gets once, are two.
-const WAVES_FREE: u64 = 2;
+pub(super) const WAVES_FREE: u64 = 2;
 /// Most work of one request with a public key.
 pub const REQUEST_WORK_MAX: u64 = 50_000;
 
 /// Bytes of attributes that cannot have more names than one profile may have, 200.
-const JOINED_BYTES_MAX: usize = 1_200;
+pub(super) const JOINED_BYTES_MAX: usize = 1_200;
 
 /// The work of the calls of one request. Each that joins two ids is a transaction of its own. So is each wave of others: a call
 /// waits for the one before it that has an id or an address in common, unless it follows that one directly, is of the same user
-/// and of the same manner, and their attributes surely fit into one profile.
+/// and of the same manner, and their attributes surely fit into one profile. Two ids of one profile count as two people, since
+/// nothing is looked up: its external and its internal id, in any case of letters, wait at most twice as often as is counted.
 pub fn work<'c>(calls: impl Iterator<Item = ProfileCall<'c>>) -> u64 {
     let mut work = Work::default();
     calls.for_each(|call| work.add(&call));
@@ -53,7 +56,7 @@ impl Work {
 struct Waves {
     /// The last change with each id or address.
     of_name: HashMap<String, Applied>,
-    last: Option<(String, [bool; 2])>,
+    last: Option<(String, [bool; 3])>,
     last_change: Applied,
     /// Bytes of the attributes of the calls that are the last change.
     last_bytes: usize,
@@ -79,7 +82,8 @@ impl Waves {
             let of = others.clone().filter(|it| Some(it.number) != joined);
             of.map(|it| it.wave).max().unwrap_or_default()
         };
-        let this = (call.user_id.to_owned(), [call.is_once, call.is_known_only]);
+        let is_group_alone = group_alone(call).is_some();
+        let this = (call.user_id.to_owned(), [call.is_once, call.is_known_only, is_group_alone]);
         let bytes = self.last_bytes + call.attributes.len();
         let joins_last = self.last.as_ref() == Some(&this)
             && waits_for(Some(last.number)) < last.wave

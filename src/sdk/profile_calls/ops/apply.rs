@@ -24,7 +24,7 @@ use supervisor::Backoff;
 use web::{Services, audit::Origin, auth::actor_of_key, http::Requester};
 
 use super::refusals::{self, Refusal};
-use crate::profile_calls::model::{Change, Ids, Step, change as change_of, halves, key, steps};
+use crate::profile_calls::model::{Change, Ids, Step, halves, key, steps};
 
 /// Where these changes come from, as the audit history names it.
 const SOURCE: &str = "sdk";
@@ -69,11 +69,16 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
     if !links.is_empty() {
         retried(workspace, || link_again(app, workspace, &links)).await;
     }
-    let ids = match retried(workspace, || ids_of(app, workspace, &fresh)).await {
-        Some(Tried::Done(ids)) => ids,
-        Some(Tried::Conflict) | None => Ids::Shared,
+    let Some(Tried::Done(found)) = retried(workspace, || user_ids(app, workspace, &fresh)).await
+    else {
+        // Without it a call could make a second profile of a person.
+        failed(app, workspace, fresh.into_iter().copied()).await;
+        return true;
     };
-    for step in &steps(fresh.into_iter().copied(), ids) {
+    let ids = found.ids;
+    let mut steps = steps(fresh.into_iter().copied(), ids);
+    steps.iter_mut().for_each(|step| step.lead_to(&found.profiles));
+    for step in &steps {
         match retried(workspace, || try_step(app, workspace, step, ids)).await {
             Some(Tried::Done(())) => {}
             Some(Tried::Conflict) => return false,
@@ -86,17 +91,26 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
     true
 }
 
-/// Whether several ids of these calls may be of one profile: of one that has further ids, or by a call that joins two.
-async fn ids_of(app: &Services, workspace: WorkspaceId, calls: &[&ProfileCall<'_>]) -> Result<Ids> {
-    let may_share = |call: &&ProfileCall<'_>| {
-        call.kind != ProfileCallKind::Set || call.user_id.parse::<UserId>().is_ok()
-    };
-    if calls.iter().any(may_share) {
-        return Ok(Ids::Shared);
-    }
+/// What is known of the user ids of calls.
+struct UserIds {
+    ids: Ids,
+    /// The profiles of which they are internal ids. One with an external id has that beside it.
+    profiles: HashMap<String, UserId>,
+}
+
+/// Looks up which user ids of these calls are internal ids, and whether several may be of one profile: of one that has further
+/// ids, or by a call that joins two.
+async fn user_ids(
+    app: &Services,
+    workspace: WorkspaceId,
+    calls: &[&ProfileCall<'_>],
+) -> Result<UserIds> {
     let users: Vec<&str> = calls.iter().map(|call| call.user_id).collect();
-    let shares = identities::any_further(app.db(), workspace, &users).await?;
-    Ok(if shares { Ids::Shared } else { Ids::Apart })
+    let profiles = identities::by_internal_ids(app.db(), workspace, &users).await?;
+    let shares = calls.iter().any(|call| call.kind != ProfileCallKind::Set)
+        || !profiles.is_empty()
+        || identities::any_further(app.db(), workspace, &users).await?;
+    Ok(UserIds { ids: if shares { Ids::Shared } else { Ids::Apart }, profiles })
 }
 
 /// Applies a step that failed as a whole in smaller and smaller parts, so that one call takes no other with it. A call that
@@ -129,9 +143,7 @@ fn smaller<'c>(step: &Step<'c>) -> Vec<Step<'c>> {
     match &changes[..] {
         [] => Vec::new(),
         [only] if only.calls.len() < 2 => Vec::new(),
-        [only] => {
-            only.calls.iter().rev().map(|call| Step::Changes(vec![change_of(call)])).collect()
-        }
+        [only] => only.parts().rev().map(|part| Step::Changes(vec![part])).collect(),
         several => {
             let (first, second) = several.split_at(several.len() / 2);
             vec![Step::Changes(second.to_vec()), Step::Changes(first.to_vec())]
@@ -282,7 +294,7 @@ impl<'c> Outcomes<'c> {
                 }
                 Err(RefusedUpsert { error: Error::NotFound(_), .. }) => "no_profile",
                 Err(_) if calls.len() > 1 => {
-                    apart.extend(calls.iter().map(change_of));
+                    apart.extend(change.parts());
                     continue;
                 }
                 Err(RefusedUpsert { error, user }) => {

@@ -8,6 +8,7 @@ mod faulty_fields;
 mod faulty_values;
 mod half_failed;
 mod identity_limits;
+mod internal_ids;
 mod keys;
 mod killed;
 mod killed_packages;

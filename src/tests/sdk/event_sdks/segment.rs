@@ -112,6 +112,61 @@ async fn a_group_has_no_traits_of_the_user_in_its_context() {
     assert_eq!(user["attributes"], json!({"groupId": "acme", "plan": "pro"}));
 }
 
+#[tokio::test]
+async fn another_group_leaves_no_traits_of_the_one_before() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let group = |user: &str, id: &str, traits: Value| json!({"type": "group", "userId": user, "groupId": id, "traits": traits});
+    let last = |user: &str| json!({"type": "identify", "userId": user, "traits": {"last": 1}});
+    let is_last = |it: &Value| it["attributes"]["last"] == 1;
+    let batches = [
+        vec![group("ann", "g1", json!({"name": "Acme"}))],
+        vec![group("ann", "g2", Value::Null), last("ann")],
+        // The same at once, for others.
+        vec![
+            group("bob", "g1", json!({"name": "Acme"})),
+            group("bob", "g2", json!({})),
+            group("cid", "g1", json!({"name": "Acme"})),
+            group("cid", "g1", Value::Null),
+            group("dan", "g1", Value::Null),
+            group("dan", "g2", json!({"name": "Bolt"})),
+            group("dan", "g2", json!({})),
+            last("bob"),
+            last("cid"),
+            last("dan"),
+        ],
+    ];
+    for batch in &batches {
+        sender.batch(batch).await;
+    }
+    for (user, expected) in [
+        ("ann", json!({"groupId": "g2", "group": {}, "last": 1})),
+        ("bob", json!({"groupId": "g2", "group": {}, "last": 1})),
+        ("cid", json!({"groupId": "g1", "group": {"name": "Acme"}, "last": 1})),
+        ("dan", json!({"groupId": "g2", "group": {"name": "Bolt"}, "last": 1})),
+    ] {
+        assert_eq!(profile(&workspace, user, is_last).await["attributes"], expected, "{user}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_counts_once_and_with_its_amount_although_a_name_of_ours_is_null() {
+    let workspace = Workspace::new().await;
+    let sender = Sender::of(&workspace, "events:write,users:write").await;
+    let order = |id: &str, properties: Value| json!({"type": "track", "event": "Order Completed", "userId": "ann", "messageId": id, "properties": properties});
+    sender
+        .batch(&[
+            order("1", json!({"order_id": "A1", "revenue": 7, "total": null})),
+            order("2", json!({"order_id": "A2", "orderId": "", "revenue": 1})),
+        ])
+        .await;
+    let expected = [json!({"orderId": "A1", "total": 7}), json!({"orderId": "A2", "total": 1})];
+    let mut stored: Vec<Value> =
+        events(&workspace, "ann", 2).await.iter().map(properties).collect();
+    stored.sort_by_key(|it| it["orderId"].to_string());
+    assert_eq!(stored, expected);
+}
+
 /// Waits until a profile has so many identifiers.
 pub(super) async fn identities(
     workspace: &Workspace,

@@ -173,6 +173,53 @@ fn an_order_keeps_its_own_names_where_both_are_there() {
 }
 
 #[test]
+fn a_name_of_an_order_without_a_value_leaves_room_for_the_other() {
+    let adjusted = |renamed, dropped| Adjustments { renamed, dropped, ..Adjustments::default() };
+    for (sent, stored, expected) in [
+        (r#"{"revenue":7,"total":null}"#, r#"{"total":7}"#, adjusted(1, 1)),
+        (r#"{"total":null,"revenue":7}"#, r#"{"total":7}"#, adjusted(1, 1)),
+        (r#"{"total":1,"total":null,"revenue":7}"#, r#"{"total":7}"#, adjusted(1, 2)),
+        (r#"{"total":null,"total":1,"revenue":7}"#, r#"{"total":1,"revenue":7}"#, adjusted(0, 0)),
+        (r#"{"total":0,"revenue":7}"#, r#"{"total":0,"revenue":7}"#, adjusted(0, 0)),
+        (r#"{"total":"","revenue":7}"#, r#"{"total":"","revenue":7}"#, adjusted(0, 0)),
+        (r#"{"total":null}"#, r#"{"total":null}"#, adjusted(0, 0)),
+        (r#"{"order_id":"A","orderId":null}"#, r#"{"orderId":"A"}"#, adjusted(1, 1)),
+        (r#"{"order_id":"A","orderId":""}"#, r#"{"orderId":"A"}"#, adjusted(1, 1)),
+        (r#"{"order_id":"A","orderId":0}"#, r#"{"order_id":"A","orderId":0}"#, adjusted(0, 0)),
+        (r#"{"orderId":""}"#, r#"{"orderId":""}"#, adjusted(0, 0)),
+        (
+            r#"{"order_id":"A","orderId":null,"revenue":1,"total":null}"#,
+            r#"{"orderId":"A","total":1}"#,
+            adjusted(2, 2),
+        ),
+    ] {
+        let call = format!(
+            r#"{{"type":"track","event":"Order Completed","userId":"ann","properties":{sent}}}"#
+        );
+        let body = format!(r#"{{"batch":[{call}]}}"#);
+        let admitted = Node::default().admit(rules(Protocol::Segment), &body).unwrap();
+        let stored: Value = serde_json::from_str(stored).unwrap();
+        assert_eq!(properties(&events(&admitted)[0]), stored, "{sent}");
+        assert_eq!(admitted.adjusted, expected, "{sent}");
+    }
+}
+
+#[test]
+fn a_group_without_traits_says_nothing_of_them() {
+    for (traits, expected) in [
+        (r#","traits":{"n":1}"#, r#"{"groupId":"g","group":{"n":1}}"#),
+        (r#","traits":{}"#, r#"{"groupId":"g"}"#),
+        (r#","traits":null"#, r#"{"groupId":"g"}"#),
+        ("", r#"{"groupId":"g"}"#),
+    ] {
+        let call = format!(r#"{{"type":"group","userId":"ann","groupId":"g"{traits}}}"#);
+        let body = format!(r#"{{"batch":[{call}]}}"#);
+        let admitted = Node::default().admit(rules(Protocol::Segment), &body).unwrap();
+        assert_eq!(profiles(&admitted)[0].attributes, expected, "{traits}");
+    }
+}
+
+#[test]
 fn of_a_context_what_fits_is_kept() {
     let deep = json!({"a": {"b": {"c": {"d": 1}}}});
     let context =

@@ -186,6 +186,33 @@ async fn has_a_rate(person: &Person, address: &str) {
     );
 }
 
+/// The campaign is paused at first.
+async fn edits_of_a_live_campaign_wait_until_they_are_published(
+    workspace: &Workspace,
+    person: &Person,
+    address: &str,
+) {
+    let fields = [
+        ("name", "Welcome"),
+        ("channel", "webhook"),
+        ("sendType", "triggered"),
+        ("triggerConfig.eventName", "Signed Up"),
+        ("audience", "everyone"),
+        ("resendPolicy", "only_new"),
+        ("variants[0].id", "a"),
+        ("variants[0].name", "A"),
+        ("variants[0].weight", "100"),
+        ("variants[0].message.url", "https://hook.test/other"),
+        ("do", "save"),
+    ];
+    assert_eq!(person.post(&format!("{address}/do/resume"), &[]).await.status, 303);
+    assert_eq!(person.post(address, &fields).await.status, 303);
+    assert_eq!(of(workspace, address).await["hasPendingDraft"], true);
+    has(&person.get(address).await, &["https://hook.test/other", "not published", "Publish edits"]);
+    assert_eq!(person.post(&format!("{address}/do/publish"), &[]).await.status, 303);
+    assert_eq!(of(workspace, address).await["hasPendingDraft"], false);
+}
+
 #[tokio::test]
 async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
     let workspace = Workspace::new().await;
@@ -243,29 +270,7 @@ async fn a_campaign_is_checked_launched_paused_resumed_and_cancelled() {
     assert!(!part.text.contains("/do/pause"), "{}", part.text);
     assert_eq!(person.post(&format!("{address}/do/pause"), &[]).await.status, 409);
 
-    // Edits of a live campaign wait until they are published.
-    let fields = [
-        ("name", "Welcome"),
-        ("channel", "webhook"),
-        ("sendType", "triggered"),
-        ("triggerConfig.eventName", "Signed Up"),
-        ("audience", "everyone"),
-        ("resendPolicy", "only_new"),
-        ("variants[0].id", "a"),
-        ("variants[0].name", "A"),
-        ("variants[0].weight", "100"),
-        ("variants[0].message.url", "https://hook.test/other"),
-        ("do", "save"),
-    ];
-    assert_eq!(person.post(&format!("{address}/do/resume"), &[]).await.status, 303);
-    assert_eq!(person.post(&address, &fields).await.status, 303);
-    assert_eq!(of(&workspace, &address).await["hasPendingDraft"], true);
-    has(
-        &person.get(&address).await,
-        &["https://hook.test/other", "not published", "Publish edits"],
-    );
-    assert_eq!(person.post(&format!("{address}/do/publish"), &[]).await.status, 303);
-    assert_eq!(of(&workspace, &address).await["hasPendingDraft"], false);
+    edits_of_a_live_campaign_wait_until_they_are_published(&workspace, &person, &address).await;
 
     assert_eq!(person.post(&format!("{address}/do/cancel"), &[]).await.status, 400);
     let seen = person.post(&format!("{address}/do/cancel"), &[("confirm", "Welcome")]).await;

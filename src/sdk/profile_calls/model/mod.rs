@@ -34,7 +34,7 @@ pub(super) struct Change<'c> {
     pub(super) calls: Vec<ProfileCall<'c>>,
 }
 
-impl<'c> Change<'c> {
+impl Change<'_> {
     /// Each of its calls as a change of its own.
     pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = Self> {
         let key = &self.upsert.key;
@@ -521,7 +521,9 @@ mod tests {
         let calls = calls.into_iter().chain([set("bob", "4", "{}")]);
         let mut steps = steps(calls, Ids::Shared);
         let profiles = HashMap::from([("ann".to_owned(), user), (internal.clone(), user)]);
-        steps.iter_mut().for_each(|step| step.lead_to(&profiles));
+        for step in &mut steps {
+            step.lead_to(&profiles);
+        }
         let [Step::Changes(changes)] = &steps[..] else { panic!() };
         let internal = Key::Internal(user);
         let keys: Vec<_> = changes.iter().map(|it| &it.upsert.key).collect();

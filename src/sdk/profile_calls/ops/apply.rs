@@ -77,7 +77,9 @@ async fn try_page(app: &Services, workspace: WorkspaceId, calls: &[ProfileCall<'
     };
     let ids = found.ids;
     let mut steps = steps(fresh.into_iter().copied(), ids);
-    steps.iter_mut().for_each(|step| step.lead_to(&found.profiles));
+    for step in &mut steps {
+        step.lead_to(&found.profiles);
+    }
     for step in &steps {
         match retried(workspace, || try_step(app, workspace, step, ids)).await {
             Some(Tried::Done(())) => {}

@@ -189,7 +189,9 @@ fn a_workspace_is_deferred_from_the_batch_with_more_than_its_share_until_its_cal
         (&[20_000, 20_000], 0),
     ] {
         let mut simulation = Simulation::default();
-        frames.iter().for_each(|calls| simulation.append(many, *calls));
+        for calls in frames {
+            simulation.append(many, *calls);
+        }
         simulation.append(few, 1);
         simulation.first_turn(u64::MAX >> 1, false);
         let done = |simulation: &Simulation, workspace| {
@@ -242,9 +244,9 @@ fn calls_with_much_work_are_few_in_a_slice_and_the_fewest_calls_of_a_batch_are_f
     pending.advance(end);
     assert!(pending.is_empty() && pending.slice().calls.is_empty());
 
-    [(0, 0..30), (1, 0..2), (2, 0..10)]
-        .into_iter()
-        .for_each(|(number, calls)| assert!(first.add(batch(workspace(number), calls))));
+    for (number, calls) in [(0, 0..30), (1, 0..2), (2, 0..10)] {
+        assert!(first.add(batch(workspace(number), calls)));
+    }
     let order: Vec<WorkspaceId> = first.calls().iter().map(|of| of.workspace).collect();
     assert_eq!(order, [1, 2, 0].map(workspace));
 }

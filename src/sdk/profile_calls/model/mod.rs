@@ -506,7 +506,7 @@ mod tests {
                 (it.upsert.group_id.as_deref(), it.upsert.attributes.as_ref().unwrap().as_str())
             })
             .collect();
-        let first = r#"{"b":1,"groupId":"g1","group":{"a":1}}"#;
+        let first = r#"{"b":1,"group":{"a":1},"groupId":"g1"}"#;
         assert_eq!(found, [(None, first), (Some("g2"), two), (None, one)]);
         let posthog = ProfileCall { sent_as: "$groupidentify", ..set("ann", "1", two) };
         assert_eq!(group_alone(&posthog).as_deref(), Some("g2"));

@@ -24,7 +24,7 @@ const ID: &str = "query_id";
 const STILL_RUNS: u32 = 216;
 /// First pause between looks whether a statement has ended; each is twice as long as the one before.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
-/// Longest such pause.
+/// The longest pause between looks.
 const LOOK_LAST: Duration = Duration::from_secs(2);
 /// How long a kill is waited for: in a busy embedded engine it waits for others, and is not needed.
 const KILL_WITHIN: Duration = Duration::from_millis(500);

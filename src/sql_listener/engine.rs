@@ -73,9 +73,9 @@ impl Session {
 /// What is asked of the engine for a statement, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
-    /// Its syntax tree.
+    /// The syntax tree of the statement.
     Tree,
-    /// Its answer.
+    /// The answer to the statement.
     Answer,
 }
 

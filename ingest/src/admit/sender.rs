@@ -50,7 +50,7 @@ impl Sender<'_> {
         }
     }
 
-    /// When an event happened that was sent with this time. A time that a server gave does not tell a repeat apart.
+    /// When an event happened that was sent with this time. Repeats of an event with a time that a server gave may have come without one.
     #[inline]
     pub(super) fn moment(self, timestamp_ms: i64) -> Moment {
         match self {

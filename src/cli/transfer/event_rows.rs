@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tables::Field;
 
-use super::rows::JsonRow;
+use super::json_row::JsonRow;
 
 /// Columns that the server computes anew. They are left out.
 const COMPUTED: [&str; 7] =

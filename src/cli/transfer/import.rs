@@ -19,8 +19,9 @@ use super::super::output;
 use super::{
     FileFormat, format_of,
     journal::{Journal, RefusedRow},
+    json_row::JsonRow,
     progress_bar,
-    rows::{JsonRow, Rejected, Rows, Taken},
+    rows::{Rejected, Rows, Taken},
     server::{self, Access, ServerAccess, refusal, whole},
 };
 

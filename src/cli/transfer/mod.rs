@@ -4,6 +4,7 @@ mod event_rows;
 mod export;
 mod import;
 mod journal;
+mod json_row;
 mod people_rows;
 mod rows;
 mod server;

@@ -3,22 +3,13 @@
 use serde::Deserialize;
 use tables::Field;
 
-use super::{event_rows, people_rows};
+use super::{event_rows, json_row::JsonRow, people_rows};
 
 /// What the rows of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
     Events,
     People,
-}
-
-/// A row as an element of the array that is sent.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct JsonRow {
-    pub(super) json: String,
-    /// An event to which a server gave its time when it received it: its id counts once a month, not once a day.
-    pub(super) is_stamped: bool,
-    pub(super) is_order: bool,
 }
 
 /// What the server made of some rows.

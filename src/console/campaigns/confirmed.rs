@@ -2,12 +2,11 @@
 
 use axum::response::Response;
 use http::{Method, StatusCode};
-use maud::{Markup, html};
 use serde_json::json;
 
 use super::{
     Campaign, Whole, conflict, find,
-    launch::{self, Asked, Preview, Refused},
+    launch::{self, Asked, CONFIRMED, PEOPLE, Preview, Refused},
     offers::Action,
 };
 use crate::{
@@ -16,11 +15,6 @@ use crate::{
     view,
     visitor::{Form, Visitor},
 };
-
-/// The field of a launch that was confirmed: without it a launch is asked about first.
-const CONFIRMED: &str = "confirmed";
-/// The field with the number of people that was confirmed.
-const PEOPLE: &str = "people";
 
 /// What a launch was confirmed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +35,6 @@ impl<'f> Confirmed<'f> {
     /// Whether this many people are more than what a person would still call the same number: a tenth more.
     fn is_exceeded_by(&self, people: u64) -> bool {
         people > self.people.saturating_add(self.people / 10)
-    }
-}
-
-/// The fields of the form that confirms the launch of a campaign as it is.
-pub(super) fn fields(whole: &Whole, preview: &Preview) -> Markup {
-    html! {
-        (view::hidden(CONFIRMED, "yes"))
-        (view::hidden(conflict::LOADED, &whole.etag))
-        (view::hidden(PEOPLE, &preview.people().to_string()))
     }
 }
 

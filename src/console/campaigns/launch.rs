@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use web::auth::ScopeName;
 
-use super::{Campaign, Whole, best_hours, confirmed, conflict, find, frame};
+use super::{Campaign, Whole, best_hours, conflict, find, frame};
 use crate::{
     failure::{Failure, PageResult},
     in_process::path,
@@ -15,6 +15,11 @@ use crate::{
     view::{self, Column, Tone},
     visitor::Visitor,
 };
+
+/// The field of a launch that was confirmed: without it a launch is asked about first.
+pub(super) const CONFIRMED: &str = "confirmed";
+/// The field with the number of people that was confirmed.
+pub(super) const PEOPLE: &str = "people";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -233,6 +238,15 @@ fn label(campaign: &Campaign, preview: &Preview) -> String {
     }
 }
 
+/// The fields of the form that confirms the launch of a campaign as it is.
+fn confirmed_fields(whole: &Whole, preview: &Preview) -> Markup {
+    html! {
+        (view::hidden(CONFIRMED, "yes"))
+        (view::hidden(conflict::LOADED, &whole.etag))
+        (view::hidden(PEOPLE, &preview.people().to_string()))
+    }
+}
+
 /// The question before a launch, with the number of recipients.
 fn confirmation(visitor: &Visitor, whole: &Whole, preview: &Preview) -> Markup {
     let campaign = &whole.campaign;
@@ -258,7 +272,7 @@ fn confirmation(visitor: &Visitor, whole: &Whole, preview: &Preview) -> Markup {
         div class="actions" {
             form method="post" action=(address) {
                 (visitor.csrf_field())
-                (confirmed::fields(whole, preview))
+                (confirmed_fields(whole, preview))
                 button class="button danger" type="submit" { (label(campaign, preview)) }
             }
             (view::button_link(&campaign.path_of("launch"), "Not yet"))

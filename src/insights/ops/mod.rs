@@ -18,9 +18,15 @@ use std::{sync::Arc, time::Duration};
 
 use analytics::Analytics;
 use contacts::ContactState;
-use kernel::{Error, Result, WorkspaceId};
+use kernel::{
+    Error, Result, WorkspaceId,
+    store::{Store, StoreFault},
+};
 use tokio::time::timeout;
-use web::shares::{ShareLimits, SharePermit, Shares};
+use web::{
+    http::health,
+    shares::{ShareLimits, SharePermit, Shares},
+};
 
 /// Insights that are computed at the same time: a funnel holds a little of each person. A question beyond these waits.
 const COMPUTED: ShareLimits = ShareLimits {
@@ -50,7 +56,15 @@ impl InsightState {
 
     /// Waits for the turn of one of few answers that are computed at the same time: so many of a workspace, and of all.
     async fn turn(&self, workspace: WorkspaceId) -> Result<Turn> {
-        let permit = Arc::new(self.computed.permit(workspace).await?);
+        let permit = self.computed.permit(workspace).await;
+        let permit = Arc::new(permit.map_err(|error| {
+            // Questions that ClickHouse does not end keep their turns.
+            if self.readiness().is_up(health::Store::Clickhouse) {
+                error
+            } else {
+                Error::Store(StoreFault::Unavailable { store: Store::Clickhouse, cause: None })
+            }
+        })?);
         Ok(Turn { analytics: self.analytics().keeping(Arc::clone(&permit)), permit })
     }
 }

@@ -1,7 +1,7 @@
 //! Types that values are cast to. A caller's bytes cast to `AggregateFunction` would become the state of an aggregate
 //! function as it never is, and those functions trust their states: with some they run for hours, or beyond their memory.
 
-use super::tree::Node;
+use super::node::Node;
 use crate::fault::Fault;
 
 /// Functions whose second argument is the name of a type.

@@ -11,6 +11,7 @@ mod clauses;
 pub(crate) mod functions;
 mod metadata;
 mod names;
+mod node;
 mod tree;
 mod words;
 

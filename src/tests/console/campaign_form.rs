@@ -195,8 +195,10 @@ async fn the_next_occurrences_follow_what_is_typed() {
     tab.until("document.querySelectorAll('#occurrences li').length === 5").await;
     tab.until("document.getElementById('occurrences').textContent.includes('06:30:00')").await;
     tab.value(&chosen("recurringSchedule.timeOfDay", "25:00", "input")).await;
-    tab.until("document.getElementById('occurrences').textContent.includes('timeOfDay must be')")
-        .await;
+    tab.until(
+        "document.getElementById('occurrences').textContent.includes('Time of day: must be')",
+    )
+    .await;
     assert_eq!(tab.errors(), [""; 0]);
 }
 

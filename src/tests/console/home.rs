@@ -190,6 +190,6 @@ async fn the_first_steps_give_way_in_a_browser() {
     tab.until("document.getElementById('home-first-steps').textContent.includes('has arrived')")
         .await;
     tab.until("!!document.querySelector('#home-events .card')").await;
-    assert!(!tab.text().await.contains("No event has arrived yet"));
+    tab.until("!document.body.innerText.includes('No event has arrived yet')").await;
     assert_eq!(tab.errors(), [""; 0]);
 }

@@ -327,8 +327,7 @@ async fn a_person_ends_their_own_sessions_whatever_those_may_do() {
         .await
         .unwrap();
         // Links for no one in particular are of different people.
-        let offered = if status == 303 { vec![id.clone()] } else { Vec::new() };
-        assert_eq!(to_end(&few).await, offered, "{actor}");
+        assert_eq!(to_end(&few).await.contains(&id), status == 303, "{actor}");
         let seen = few.post(&format!("/console/settings/sessions/{id}/revoke"), &[]).await;
         assert_eq!(seen.status, status, "{actor}: {}", seen.text);
         let expected = if status == 303 { 303 } else { 200 };

@@ -236,8 +236,9 @@ impl Message {
 
     fn choosing(body: &mut Fields<'_>) -> Self {
         let named = body.optional(CHANNEL).one_of(CHANNELS);
-        if named.is_none() && !body.has(CHANNEL) && !email::FIELDS.iter().any(|name| body.has(name))
-        {
+        // A null says as little as an absent field: it is not kept.
+        let is_given = |name: &&str| body.sent().get(*name).is_some_and(|value| !value.is_null());
+        if named.is_none() && !is_given(&CHANNEL) && !email::FIELDS.iter().any(is_given) {
             body.refuse(CHANNEL, "is required, unless the message is an email");
         }
         let channel = named.unwrap_or(MessageChannel::Email);

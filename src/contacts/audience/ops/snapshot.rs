@@ -37,7 +37,7 @@ impl Snapshot {
         self.tx.as_mut().expect("only `close` and dropping it take the transaction")
     }
 
-    /// Ends the transaction.
+    /// Ends the transaction of the snapshot.
     pub(super) async fn close(mut self) -> Result<()> {
         match self.tx.take() {
             Some(tx) => Ok(tx.rollback().await?),

@@ -8,7 +8,7 @@
 //! A wave that loses a race is retried: an external id was taken between the lookup and the write, or a profile
 //! changed its identifiers or was deleted before it was locked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -107,7 +107,9 @@ pub async fn upsert(
     upserts: &[Upsert],
 ) -> Result<Vec<Result<Upserted>>> {
     let outcomes = upsert_claimed(context, ClaimedUpserts { upserts, claims: &[] }).await?;
-    Ok(outcomes.into_iter().map(|outcome| outcome.map_err(|refused| refused.error)).collect())
+    // Without calls nothing is left out.
+    let outcomes = outcomes.into_iter().flatten();
+    Ok(outcomes.map(|outcome| outcome.map_err(|refused| refused.error)).collect())
 }
 
 /// Create-or-updates, and by place the keys of the calls they are made of; none without keys.
@@ -134,7 +136,8 @@ impl ClaimedUpserts<'_> {
 }
 
 /// Like [`upsert`]. Stores the keys in the transactions that apply their create-or-updates, but not those of a refused one
-/// that several calls make: the caller applies each of these by itself.
+/// that several calls make: the caller applies each of these by itself. What follows it with an id or address of it is left
+/// out, without an outcome: it is applied after these calls.
 ///
 /// # Errors
 /// When the database cannot be used; a conflict when one of the keys is stored already. Earlier waves have been
@@ -142,8 +145,9 @@ impl ClaimedUpserts<'_> {
 pub async fn upsert_claimed(
     context: WriteContext<'_>,
     claimed: ClaimedUpserts<'_>,
-) -> Result<Vec<UpsertOutcome>> {
-    let ClaimedUpserts { upserts, .. } = claimed;
+) -> Result<Vec<Option<UpsertOutcome>>> {
+    let ClaimedUpserts { upserts, claims } = claimed;
+    let mut left_out: HashSet<Name<'_>> = HashSet::new();
     let mut outcomes: Vec<Option<UpsertOutcome>> = Vec::new();
     outcomes.resize_with(upserts.len(), || None);
     let mut pending: Vec<usize> = (0..upserts.len()).collect();
@@ -152,11 +156,21 @@ pub async fn upsert_claimed(
         let step = context.after(waves);
         waves += 1;
         for (place, outcome) in wave(step, claimed, &pending).await? {
+            if outcome.is_err() && claims.get(place).is_some_and(|calls| calls.len() > 1) {
+                left_out.extend(sent_names(&upserts[place]));
+            }
             outcomes[place] = Some(outcome);
         }
-        pending.retain(|place| outcomes[*place].is_none());
+        pending.retain(|place| {
+            let names = || sent_names(&upserts[*place]);
+            let is_left_out = names().any(|name| left_out.contains(&name));
+            if is_left_out && outcomes[*place].is_none() {
+                left_out.extend(names());
+            }
+            outcomes[*place].is_none() && !is_left_out
+        });
     }
-    Ok(outcomes.into_iter().flatten().collect())
+    Ok(outcomes)
 }
 
 type Outcomes = Vec<(usize, UpsertOutcome)>;
@@ -475,7 +489,7 @@ pub(super) async fn apply(
     )
     .await?;
     if done.len() < changes.len() {
-        let done: std::collections::HashSet<UserId> = done.into_iter().collect();
+        let done: HashSet<UserId> = done.into_iter().collect();
         for change in changes.iter().filter(|change| !done.contains(&change.id)) {
             let (printed, keys) = store::write::merged(tx, workspace, change).await?;
             match attributes::check_stored(&printed, keys) {

@@ -35,7 +35,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Adds a call.
+    /// Adds the work of a call.
     pub fn add(&mut self, call: &ProfileCall<'_>) {
         self.calls += 1;
         match call.kind {

@@ -284,11 +284,19 @@ struct AppliedCall<'c> {
 
 impl<'c> Outcomes<'c> {
     /// Takes the outcomes of changes. Gives the calls of those that were refused, each as a change of its own, where
-    /// several were one change.
-    fn take(&mut self, changes: &[Change<'c>], outcomes: Vec<UpsertOutcome>) -> Vec<Change<'c>> {
+    /// several were one change, and what was left out because it follows such a one.
+    fn take(
+        &mut self,
+        changes: &[Change<'c>],
+        outcomes: Vec<Option<UpsertOutcome>>,
+    ) -> Vec<Change<'c>> {
         let mut apart = Vec::new();
         for (change, outcome) in changes.iter().zip(outcomes) {
             let calls = &change.calls;
+            let Some(outcome) = outcome else {
+                apart.push(change.clone());
+                continue;
+            };
             let name = match outcome {
                 Ok(Upserted { id: user, .. }) => {
                     self.link(calls, user);
@@ -348,9 +356,11 @@ async fn link_each<'c>(context: WriteContext<'_>, links: &[WantedLink<'c>]) -> V
 async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<()> {
     let workspace = context.tenant.workspace;
     let mut outcomes = Outcomes::default();
-    let apart = outcomes.take(changes, upserted(context, changes).await?);
+    let mut apart = outcomes.take(changes, upserted(context, changes).await?);
     if !apart.is_empty() {
-        outcomes.take(&apart, upserted(context, &apart).await?);
+        while !apart.is_empty() {
+            apart = outcomes.take(&apart, upserted(context, &apart).await?);
+        }
         outcomes.in_order(changes);
     }
     let Outcomes { links, mut refusals } = outcomes;
@@ -365,7 +375,10 @@ async fn change(app: &Services, context: WriteContext<'_>, changes: &[Change<'_>
 }
 
 /// Applies changes, and gives the outcome of each.
-async fn upserted(context: WriteContext<'_>, changes: &[Change<'_>]) -> Result<Vec<UpsertOutcome>> {
+async fn upserted(
+    context: WriteContext<'_>,
+    changes: &[Change<'_>],
+) -> Result<Vec<Option<UpsertOutcome>>> {
     let mut upserts: Vec<Upsert> = changes.iter().map(|change| change.upsert.clone()).collect();
     resolve_linked(context, &mut upserts).await?;
     let claims: Vec<Vec<CallKey>> = changes.iter().map(Change::keys).collect();

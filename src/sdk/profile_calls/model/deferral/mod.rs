@@ -64,7 +64,7 @@ impl<R> Backlog<R> {
     }
 }
 
-/// The deferred workspaces.
+/// The deferred workspaces and their backlogs.
 #[derive(Debug)]
 pub(in crate::profile_calls) struct Deferral<R> {
     backlogs: Vec<Backlog<R>>,

@@ -124,7 +124,7 @@ pub struct Begun {
 /// Who is back from the provider.
 #[derive(Debug)]
 pub struct Identified {
-    /// Whom the provider signed in.
+    /// The account that the provider signed in.
     pub account: Account,
     /// Why its address is not known, where the provider did not say it when asked. A member who has the account needs none.
     pub address_fault: Option<OpenIdFault>,

@@ -252,7 +252,7 @@ const BY_USER: &[&str] = &[
          state = case when state in ('pending', 'running') then 'failed' else state end,
          failure = case when state in ('pending', 'running') then 'the person was erased' else failure end
      where workspace_id = $1 and user_id = any($2) and type = 'export'",
-    // Who removed identifiers stays known, and not from whom.
+    // The entry keeps its actor and loses the profile that the identifiers were removed from.
     "update audit_log set object_id = ''
      where workspace_id = $1 and object_kind = 'user'
          and object_id in (select encode(id, 'hex') from unnest($2::bytea[]) as id)",

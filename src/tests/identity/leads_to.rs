@@ -104,7 +104,7 @@ fn cases(people: &People) -> Vec<Case> {
         case(json!({"anonymousId": "anon-9"}), &[], "anon-9"),
         // An anonymous id of a deleted profile is free again.
         case(json!({"anonymousId": "anon-gone"}), &[], "anon-gone"),
-        // What was removed is of no one, or of whom it was linked to afterwards.
+        // A removed identifier belongs to no profile, or to the one it was linked to afterwards.
         case(json!({"anonymousId": "anon-off"}), &[], "anon-off"),
         case(json!({"userId": "anon-off"}), &[], "anon-off"),
         case(json!({"userId": "anna"}), &[], "anna"),

@@ -26,7 +26,7 @@ impl Call {
         Self::new(Method::POST, "/users/merge", json!({"from": from, "into": into}))
     }
 
-    /// Sends it, again as long as it is answered to come back later.
+    /// Sends it, and again as long as the answer is 503 with `Retry-After`.
     async fn status(self, client: Client) -> u16 {
         loop {
             let request = client.request(self.method.clone(), &self.path).json(&self.body);

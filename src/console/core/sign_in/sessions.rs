@@ -31,7 +31,7 @@ const USE_STORED_EVERY: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity<'s> {
     Member(Uuid),
-    /// Whom links are made for, by name.
+    /// The name of the person for whom a link was made.
     Named(&'s str),
 }
 
